@@ -1,0 +1,1 @@
+"""When do the parts arrive, and when are decisions due?"""

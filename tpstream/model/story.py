@@ -1,0 +1,23 @@
+"""The story of a run, told through structlog: to whoever configured it, else only warnings to standard error."""
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+
+def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
+    """A logger for what a person may want to know of a run; it never touches structlog's configuration."""
+    if structlog.is_configured():
+        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream").bind(**context)
+        return logger
+    quiet: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        structlog.WriteLogger(sys.stderr),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.LogfmtRenderer(key_order=["level", "event"]),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+    )
+    return quiet.bind(**context)

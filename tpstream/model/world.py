@@ -1,0 +1,17 @@
+"""The world of one run: all that an engine needs besides a policy."""
+
+from dataclasses import dataclass
+
+from tpstream.model.problem import Problem
+from tpstream.model.protocols import Rewards
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A problem with its rewards, the seed and the number of the run."""
+
+    problem: Problem
+    rewards: Rewards
+    seed: int
+    run: int
+    drain: bool

@@ -1,0 +1,34 @@
+"""Oracle: always an arm of the largest true mean, which it is told; its regret is zero."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.model.compiled import compiled
+from tpstream.model.errors import PolicyError
+from tpstream.model.problem import Problem
+from tpstream.policies.form import Parameters, SharedPolicy
+
+
+class OracleState(NamedTuple):
+    """The true means are the indices."""
+
+    indices: Floats
+    best: int
+
+
+def init(problem: Problem, parameters: Parameters) -> OracleState:  # noqa: ARG001
+    """Everything is known."""
+    if problem.means is None:
+        raise PolicyError("the oracle needs the arms' true means, and this problem does not give them")
+    return OracleState(indices=problem.means.copy(), best=int(np.argmax(problem.means)))
+
+
+@compiled
+def decide(state: OracleState, round: int, stream: np.random.Generator) -> int:  # noqa: ARG001
+    """The best arm."""
+    return state.best
+
+
+POLICY = SharedPolicy(name="oracle", parameters=Parameters, init=init, decide=decide, knows_means=True)

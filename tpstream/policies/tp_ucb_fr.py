@@ -1,0 +1,81 @@
+"""TP-UCB-FR: counts parts that are still to come as zero and widens its bound for that (paper, Algorithm 1)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.compiled import compiled
+from tpstream.model.problem import Problem
+from tpstream.policies.choice import largest
+from tpstream.policies.form import GroupParameters, SharedPolicy
+from tpstream.policies.sums import add, total
+
+
+class TpUcbFrState(NamedTuple):
+    """Pulls and received partial rewards of every arm."""
+
+    maxima: Floats
+    groups: int
+    width: int
+    random_ties: bool
+    indices: Floats
+    pulls: Ints
+    sums: Floats
+
+
+def init(problem: Problem, parameters: GroupParameters) -> TpUcbFrState:
+    """Nothing is known."""
+    arms, groups = problem.arms, problem.assumed_groups(parameters.groups)
+    return TpUcbFrState(
+        maxima=problem.maxima,
+        groups=groups,
+        width=problem.span // groups,
+        random_ties=parameters.ties == "random",
+        indices=np.zeros(arms),
+        pulls=np.zeros(arms, dtype=np.int64),
+        sums=np.zeros((arms, 2)),
+    )
+
+
+@compiled
+def on_pull(state: TpUcbFrState, arm: int, slot: int, shown: float) -> None:  # noqa: ARG001
+    """Count the pull; all its parts are zero so far."""
+    state.pulls[arm] += 1
+
+
+@compiled
+def on_partial(state: TpUcbFrState, arm: int, slot: int, part: int, value: float) -> None:  # noqa: ARG001
+    """Put what was received in the place of a zero."""
+    add(state.sums, arm, value)
+
+
+@compiled
+def index(state: TpUcbFrState, arm: int, log: float) -> float:
+    """Eq. 4 and 5: (parts received)/n + Rbar sqrt(2 ln(t-1) / (alpha n)) + phi (alpha+1) Rbar / (2n)."""
+    pulls = state.pulls[arm]
+    if pulls == 0:
+        return math.inf
+    maximum = state.maxima[arm]
+    mean = total(state.sums, arm) / pulls
+    unsure = maximum * math.sqrt(2.0 * log / (state.groups * pulls))
+    missing = state.width * (state.groups + 1) * maximum / (2.0 * pulls)
+    return float(mean + unsure + missing)
+
+
+@compiled
+def decide(state: TpUcbFrState, round: int, stream: np.random.Generator) -> int:
+    """Each arm once, then an arm of the largest index."""
+    arms = state.indices.size
+    log = math.log(max(round - 1, 1))
+    for arm in range(arms):
+        state.indices[arm] = index(state, arm, log)
+    if round <= arms:
+        return round - 1
+    return largest(state.indices, state.random_ties, stream)
+
+
+POLICY = SharedPolicy(
+    name="tp-ucb-fr", parameters=GroupParameters, init=init, decide=decide, on_pull=on_pull, on_partial=on_partial
+)

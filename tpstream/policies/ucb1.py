@@ -1,0 +1,68 @@
+"""UCB1, clairvoyant here: it is shown a pull's cumulative reward at the pull (the paper's undelayed yardstick)."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.compiled import compiled
+from tpstream.model.problem import Problem
+from tpstream.policies.choice import largest
+from tpstream.policies.form import IndexParameters, SharedPolicy
+from tpstream.policies.sums import add, total
+
+
+class Ucb1State(NamedTuple):
+    """Pulls and rewards of every arm."""
+
+    maxima: Floats
+    random_ties: bool
+    indices: Floats
+    pulls: Ints
+    sums: Floats
+
+
+def init(problem: Problem, parameters: IndexParameters) -> Ucb1State:
+    """Nothing is known."""
+    arms = problem.arms
+    return Ucb1State(
+        maxima=problem.maxima,
+        random_ties=parameters.ties == "random",
+        indices=np.zeros(arms),
+        pulls=np.zeros(arms, dtype=np.int64),
+        sums=np.zeros((arms, 2)),
+    )
+
+
+@compiled
+def on_pull(state: Ucb1State, arm: int, slot: int, shown: float) -> None:  # noqa: ARG001
+    """Count the pull and the cumulative reward that is shown with it."""
+    state.pulls[arm] += 1
+    add(state.sums, arm, shown)
+
+
+@compiled
+def index(state: Ucb1State, arm: int, log: float) -> float:
+    """mean(R) + Rbar sqrt(2 ln t / n)."""
+    pulls = state.pulls[arm]
+    if pulls == 0:
+        return math.inf
+    return float(total(state.sums, arm) / pulls + state.maxima[arm] * math.sqrt(2.0 * log / pulls))
+
+
+@compiled
+def decide(state: Ucb1State, round: int, stream: np.random.Generator) -> int:
+    """Each arm once, then an arm of the largest index."""
+    arms = state.indices.size
+    log = math.log(round)
+    for arm in range(arms):
+        state.indices[arm] = index(state, arm, log)
+    if round <= arms:
+        return round - 1
+    return largest(state.indices, state.random_ties, stream)
+
+
+POLICY = SharedPolicy(
+    name="ucb1", parameters=IndexParameters, init=init, decide=decide, on_pull=on_pull, clairvoyant=True
+)

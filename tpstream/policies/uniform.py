@@ -1,0 +1,30 @@
+"""Uniform: a random arm in every round, whatever happens; fixed randomisation."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.model.compiled import compiled
+from tpstream.model.problem import Problem
+from tpstream.policies.form import Parameters, SharedPolicy
+
+
+class UniformState(NamedTuple):
+    """Nothing but the number of arms."""
+
+    indices: Floats
+
+
+def init(problem: Problem, parameters: Parameters) -> UniformState:  # noqa: ARG001
+    """There are no indices."""
+    return UniformState(indices=np.full(problem.arms, np.nan))
+
+
+@compiled
+def decide(state: UniformState, round: int, stream: np.random.Generator) -> int:  # noqa: ARG001
+    """Any arm, with equal probability."""
+    return int(stream.random() * state.indices.size)
+
+
+POLICY = SharedPolicy(name="uniform", parameters=Parameters, init=init, decide=decide)

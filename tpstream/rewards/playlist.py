@@ -1,0 +1,127 @@
+"""Playlists: sessions of songs, each listened to up to a level, with a mood that all songs of a session share.
+
+A session draws a mood p ~ Beta(A, B). Given p, its songs are independent: a share g of them (`gradual`) is heard
+level by level, Binomial(levels, p) levels deep, the others in full with probability p or not at all. So the fraction
+F of its levels that a song reaches has
+
+    E[F | p] = p,    Var[F | p] = k p (1 - p),    k = 1 - g (1 - 1/levels).
+
+With q = A / (A + B) and r = 1 / (A + B + 1), so that Var[p] = r q (1 - q), the cumulative reward R of a session has
+
+    E[R] = songs levels q,    Var[R] = levels^2 songs q (1 - q) (k + (songs - k) r),
+
+and the sums of two songs correlate with r / (k + (1 - k) r). An arm's `mean` gives q and its `deviation` gives r.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, Field, PositiveFloat
+
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import ScenarioError
+from tpstream.model.protocols import Place, RewardKind, Rewards
+from tpstream.rewards.settings import Settings
+
+TOLERANCE = 1e-9
+"""A deviation this close (relatively) to a limit of the feasible range counts as the limit: limits are rounded too."""
+
+
+class PlaylistSettings(Settings):
+    """Keys of `[rewards]`: the songs of a session, the levels of a song, and the share of songs heard level by level.
+
+    The default share gives the real sessions of the paper the correlations between songs that they show.
+    """
+
+    songs: Annotated[int, Field(ge=1)] = 20
+    levels: Annotated[int, Field(ge=1)] = 4
+    gradual: Annotated[float, Field(ge=0, le=1)] = 0.4
+
+
+class PlaylistArmSettings(Settings):
+    """Keys of an arm: mean and standard deviation of a session's cumulative reward."""
+
+    mean: PositiveFloat
+    deviation: Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class PlaylistArm:
+    """An arm whose pulls are listening sessions; `coherence` is r, from 0 (one mood for all) to 1 (all or nothing)."""
+
+    songs: int
+    levels: int
+    gradual: float
+    mean: float
+    coherence: float
+
+    @property
+    def maximum(self) -> float:
+        """The largest cumulative reward: every level of every song."""
+        return float(self.songs * self.levels)
+
+    def moods(self, stream: np.random.Generator, pulls: int) -> Floats:
+        """The moods of the next sessions: the probability that a level is reached."""
+        average = self.mean / self.maximum
+        # At its two limits the Beta distribution degenerates: to its mean, and to a coin.
+        if self.coherence == 0:
+            return np.full(pulls, average)
+        if self.coherence == 1:
+            return (stream.random(pulls) < average).astype(np.float64)
+        total = 1 / self.coherence - 1
+        return stream.beta(average * total, (1 - average) * total, pulls)
+
+    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
+        """The partial rewards of the next pulls, of shape (pulls, span): the levels of song 1, of song 2, ..."""
+        moods = self.moods(stream, pulls)
+        gradual = stream.random((pulls, self.songs)) < self.gradual
+        passed = stream.random((pulls, self.songs, self.levels)) < moods[:, np.newaxis, np.newaxis]
+        heard = np.where(gradual, passed.sum(axis=2), self.levels * passed[:, :, 0])
+        # Only the number of levels counts: the first ones are reached, so that levels nest.
+        reached = heard[:, :, np.newaxis] > np.arange(self.levels)
+        return reached.reshape(pulls, -1).astype(np.float64)
+
+
+class Playlist:
+    """The reward model "playlist"."""
+
+    settings: type[BaseModel] = PlaylistSettings
+    arm_settings: type[BaseModel] = PlaylistArmSettings
+
+    def build(self, settings: PlaylistSettings, arms: Sequence[PlaylistArmSettings], place: Place) -> Rewards:
+        """The model for these settings.
+
+        Its nominal groups are the songs: a song pays at most maximum / songs, as smoothness asks for, but songs of
+        one session share a mood and are not independent.
+        """
+        if settings.songs * settings.levels != place.span:
+            raise ScenarioError(
+                f"rewards.songs: {settings.songs} songs of {settings.levels} levels have "
+                f"{settings.songs * settings.levels} parts but the span is {place.span}; make them equal"
+            )
+        return Rewards([calibrate(settings, arm, f"arms[{number}]") for number, arm in enumerate(arms)], settings.songs)
+
+
+def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) -> PlaylistArm:
+    """The arm with that mean and standard deviation."""
+    songs, levels = settings.songs, settings.levels
+    if arm.mean >= songs * levels:
+        raise ScenarioError(f"{key}.mean: {arm.mean} is not below the maximum {songs * levels}; lower it")
+    average = arm.mean / (songs * levels)
+    noise = 1 - settings.gradual * (1 - 1 / levels)  # k
+    scale = levels**2 * songs * average * (1 - average)
+    lowest, highest = math.sqrt(scale * noise), math.sqrt(scale * songs)  # r = 0 and r = 1
+    if not lowest * (1 - TOLERANCE) <= arm.deviation <= highest * (1 + TOLERANCE):
+        # Rounded inwards, so that the printed limits can be used.
+        low, high = math.ceil(lowest * 1e4) / 1e4, math.floor(highest * 1e4) / 1e4
+        raise ScenarioError(f"{key}.deviation: {arm.deviation} is impossible with mean {arm.mean}; use {low} to {high}")
+    coherence = 0.0
+    if songs > noise:  # else it is one song, all or nothing, and the mean alone decides
+        coherence = min(max((arm.deviation**2 / scale - noise) / (songs - noise), 0.0), 1.0)
+    return PlaylistArm(songs, levels, settings.gradual, arm.mean, coherence)
+
+
+KIND: RewardKind = Playlist()

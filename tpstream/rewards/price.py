@@ -1,0 +1,75 @@
+"""Prices: a batch of identical perishable items is offered at a price until it is sold out or the span is over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field, PositiveFloat
+from scipy.special import gammainc, gammaincc
+
+from tpstream.model.arrays import Floats
+from tpstream.model.protocols import Place, RewardKind, Rewards
+from tpstream.rewards.settings import Settings
+
+
+class PriceSettings(Settings):
+    """Keys of `[rewards]`: the items of a batch, and the distribution of a day's demand."""
+
+    items: Annotated[int, Field(ge=1)]
+    demand: Literal["poisson"] = "poisson"
+
+
+class PriceArmSettings(Settings):
+    """Keys of an arm: a price, and how many items a day are asked for at that price, in expectation."""
+
+    price: PositiveFloat
+    rate: Annotated[float, Field(ge=0, le=1e9)]  # the sum over any span stays a 64-bit integer
+
+
+@dataclass(frozen=True)
+class PriceArm:
+    """An arm whose pulls sell a batch at one price."""
+
+    items: int
+    price: float
+    rate: float
+    span: int
+
+    @property
+    def maximum(self) -> float:
+        """The largest cumulative reward: the whole batch is sold."""
+        return self.price * self.items
+
+    @property
+    def mean(self) -> float:
+        """The expectation of a pull's cumulative reward: price * E[min(D, items)] with D ~ Poisson(rate * span).
+
+        E[min(D, N)] = m P(D <= N - 2) + N P(D >= N) with m = E[D], and Poisson tails are incomplete gamma functions:
+        P(D >= n) = P(n, m) and P(D < n) = Q(n, m).
+        """
+        expected = self.rate * self.span
+        if expected == 0:
+            return 0.0
+        unfilled = expected * gammaincc(self.items - 1, expected)
+        return float(self.price * (unfilled + self.items * gammainc(self.items, expected)))
+
+    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
+        """The partial rewards of the next pulls, of shape (pulls, span): what each day's sales pay."""
+        demand = stream.poisson(self.rate, (pulls, self.span))
+        sold = np.minimum(np.cumsum(demand, axis=1), self.items)
+        return np.diff(sold, axis=1, prepend=0) * self.price
+
+
+class Price:
+    """The reward model "price"."""
+
+    settings: type[BaseModel] = PriceSettings
+    arm_settings: type[BaseModel] = PriceArmSettings
+
+    def build(self, settings: PriceSettings, arms: Sequence[PriceArmSettings], place: Place) -> Rewards:
+        """The model for these settings; a whole batch may sell on one day, so it guarantees one group."""
+        return Rewards([PriceArm(settings.items, arm.price, arm.rate, place.span) for arm in arms], 1)
+
+
+KIND: RewardKind = Price()

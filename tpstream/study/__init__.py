@@ -1,0 +1,1 @@
+"""What was asked? Scenario files, runs, comparisons."""

@@ -1,0 +1,102 @@
+"""Choices: a policy with its parameters, from a table of the scenario, from one word, or from an object."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tpstream.model.errors import PolicyError, UnknownNameError
+from tpstream.model.problem import Problem
+from tpstream.policies import POLICIES
+from tpstream.policies.form import Parameters, PolicyForm
+from tpstream.study.complaints import describe
+from tpstream.study.tables import PolicyTable, find_policy, plain, read, written
+
+PAPER = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
+"""The policies that the paper compares; a scenario that lists none means these."""
+
+
+@dataclass(frozen=True)
+class PolicyChoice:
+    """A policy as it will run: its label, its form, and parameters in which nothing is left open."""
+
+    label: str
+    form: PolicyForm
+    parameters: Parameters
+
+
+def choose(spec: str | PolicyForm, listed: Sequence[PolicyTable], problem: Problem) -> PolicyChoice:
+    """The policy that is meant; one that is listed takes its parameters from there, another one the defaults."""
+    if not isinstance(spec, str):
+        return complete(spec.name, spec, {}, problem)
+    table = find_listed(spec, listed)
+    if table is not None:
+        return choose_listed(table, problem)
+    kind, parameters = split(spec)
+    if kind not in POLICIES.names():
+        raise UnknownNameError("policy", kind, {*POLICIES.names(), *(table.name for table in listed)})
+    return complete(written(kind, parameters), find_policy(kind), parameters, problem)
+
+
+def choose_listed(table: PolicyTable, problem: Problem) -> PolicyChoice:
+    """The policy of a table of the scenario."""
+    parameters = table.model_dump(mode="json", exclude={"kind", "name"})
+    return complete(table.name, find_policy(table.kind), parameters, problem)
+
+
+def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
+    """The table with that label, else the only one of that kind, else none."""
+    for table in listed:
+        if table.name == spec:
+            return table
+    same = [table for table in listed if table.kind == spec]
+    if len(same) > 1:
+        labels = ", ".join(repr(table.name) for table in same)
+        raise PolicyError(f"{spec!r} is listed {len(same)} times; ask for one of {labels}")
+    return same[0] if same else None
+
+
+def split(spec: str) -> tuple[str, dict[str, Any]]:
+    """The kind and the parameters of "tp-ucb-fr:groups=50,ties=first"; values as in TOML, or mere words."""
+    kind, _, rest = (part.strip() for part in spec.partition(":"))
+    parameters: dict[str, Any] = {}
+    # A comma separates parameters where another key follows: lists have commas too.
+    for pair in re.split(r",(?=\s*[\w-]+\s*=)", rest) if rest else ():
+        key, equals, text = (part.strip() for part in pair.partition("="))
+        if not (key and equals and text):
+            raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:ties=first")
+        if key in parameters:
+            raise PolicyError(f"{spec!r}: {key} is given twice; keep one")
+        parameters[key] = plain(value(text))
+    return kind, parameters
+
+
+def value(text: str) -> Any:
+    """The TOML value, or the text itself if it is none."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def complete(label: str, form: PolicyForm, given: Mapping[str, Any], problem: Problem) -> PolicyChoice:
+    """The choice with validated parameters; groups that are left open become the environment's."""
+    try:
+        parameters: Parameters = read(form.parameters, given)
+    except ValidationError as error:
+        fields = form.parameters.model_fields
+        raise PolicyError(f"{label}: {describe(error, lambda _: fields)}") from None
+    try:
+        return PolicyChoice(label, form, parameters.model_copy(update=assumed_groups(parameters, problem)))
+    except PolicyError as error:
+        raise PolicyError(f"{label}: {error}") from None
+
+
+def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
+    """The number of groups under its key, for parameters that have one."""
+    if "groups" not in type(parameters).model_fields:
+        return {}
+    return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)

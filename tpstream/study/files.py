@@ -1,0 +1,36 @@
+"""Files: where a scenario is found, and its text as a mapping."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tpstream.model.errors import ScenarioError, did_you_mean
+from tpstream.study.shipped import shipped
+
+
+def find_file(path: str | Path) -> Path:
+    """The file at that path, else the shipped scenario of that name."""
+    file = Path(path)
+    if file.is_file():
+        return file
+    known = shipped()
+    if str(path) in known:
+        return known[str(path)]
+    if file.is_dir():
+        raise ScenarioError(f"{path}: is a folder; give a scenario file")
+    near = did_you_mean(file.stem if file.suffix == ".toml" else file.name, known)
+    raise ScenarioError(f"{path}: no such file{near}; `tpstream list scenarios` shows the ones that ship")
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{file}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except OSError as error:
+        raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its permissions") from None
+    except tomllib.TOMLDecodeError as error:
+        reason, place = re.fullmatch(r"(.*?)(?: \(at (.*)\))?", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+        raise ScenarioError(f"{file}: {place or 'TOML'}: {reason[0].lower()}{reason[1:]}") from None

@@ -1,0 +1,228 @@
+"""Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
+
+from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
+from tpstream.model.problem import Problem
+from tpstream.model.protocols import Place, Rewards
+from tpstream.policies.form import PolicyForm
+from tpstream.study.choices import PAPER, PolicyChoice, assumed_groups, choose, choose_listed
+from tpstream.study.complaints import Fields, Location, describe
+from tpstream.study.files import find_file, read_toml
+from tpstream.study.tables import (
+    ArmTable,
+    PolicyTable,
+    RewardTable,
+    arm_table,
+    find_rewards,
+    plain,
+    policy_table,
+    read_arms,
+    read_policies,
+    read_rewards,
+    reward_table,
+)
+
+__all__ = ["PolicyChoice", "Scenario"]
+
+
+class Scenario(BaseModel):
+    """A world (horizon, span, rewards, arms) and the policies to try in it; what a scenario file says.
+
+    In Python the keys are those of the file, tables as dicts: `Scenario(name="two-prices", horizon=2000, span=30,
+    rewards={"kind": "smooth-beta", "groups": 10}, arms=[{"maximum": 100}, {"maximum": 140}])`. Two scenarios are equal
+    if they say the same, with defaults filled in.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(min_length=1, description="what the scenario is called in results")
+    horizon: int = Field(ge=1, description="rounds, i.e. decisions")
+    span: int = Field(ge=1, description="rounds over which a pull pays")
+    seed: int = Field(0, ge=0, description="of all random streams")
+    drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
+    rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
+    arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
+    policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
+
+    _folder: Path = PrivateAttr(Path())
+    _source: str | None = PrivateAttr(None)
+
+    def __init__(self, **keys: Any) -> None:
+        self._take(keys, Path(), None)
+        self.check()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The scenario of a TOML file, or of a shipped one by its mere name, as in `Scenario.load("setting-1")`."""
+        file = find_file(path)
+        return cls.parse(read_toml(file), file.parent, source=str(file))
+
+    @classmethod
+    def parse(
+        cls, keys: Mapping[str, Any], folder: str | Path = ".", *, source: str | None = None, check: bool = True
+    ) -> Self:
+        """The scenario of a mapping such as a TOML file gives; relative file names in it start in the folder.
+
+        `source` is named in errors. Without `check` the rewards are not built, so that recorded ones need not be there.
+        """
+        scenario = cls.__new__(cls)
+        scenario._take(keys, Path(folder), source)  # noqa: SLF001 (its own)
+        if check:
+            scenario.check()
+        return scenario
+
+    def _take(self, keys: Mapping[str, Any], folder: Path, source: str | None) -> None:
+        """Validate the keys into this object."""
+        table: dict[str, Any] = {}
+        try:
+            table = plain(keys)
+            self.__pydantic_validator__.validate_python(table, self_instance=self)
+        except ValidationError as error:
+            message = describe(error, lambda location: fields_at(table, location))
+            raise ScenarioError(prefixed(source, message)) from None
+        except ScenarioError as error:
+            raise ScenarioError(prefixed(source, error)) from None
+        self._folder, self._source = folder, source
+
+    @field_validator("rewards", mode="plain")
+    @classmethod
+    def _read_rewards(cls, value: object) -> RewardTable:
+        return read_rewards(value)
+
+    @field_validator("arms", mode="plain")
+    @classmethod
+    def _read_arms(cls, value: object, info: ValidationInfo) -> tuple[ArmTable, ...]:
+        # Without rewards the keys of an arm are not known, and there is a complaint already.
+        return read_arms(value, info.data["rewards"].kind) if "rewards" in info.data else ()
+
+    @field_validator("policies", mode="plain")
+    @classmethod
+    def _read_policies(cls, value: object) -> tuple[PolicyTable, ...]:
+        return read_policies(value)
+
+    @property
+    def folder(self) -> Path:
+        """Where relative file names start."""
+        return self._folder
+
+    @property
+    def source(self) -> str | None:
+        """The file that the scenario comes from, as errors name it."""
+        return self._source
+
+    def check(self) -> None:
+        """Raise unless everything fits together: the rewards can be built and the listed policies chosen."""
+        if self.horizon < len(self.arms):
+            raise self._error(f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}")
+        problem = self.problem()
+        for number, table in enumerate(self.policies):
+            try:
+                assumed_groups(table, problem)
+            except PolicyError as error:
+                raise self._error(f"policies[{number}].groups: {str(error).removeprefix('groups = ')}") from None
+
+    def _error(self, message: object) -> ScenarioError:
+        return ScenarioError(prefixed(self._source, message))
+
+    def resolved(self) -> dict[str, Any]:
+        """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it."""
+        return {
+            **{key: getattr(self, key) for key in ("name", "horizon", "span", "seed", "drain")},
+            "rewards": self.rewards.model_dump(mode="json"),
+            "arms": [arm.model_dump(mode="json") for arm in self.arms],
+            "policies": [policy.model_dump(mode="json") for policy in self.policies],
+        }
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with other values for these keys, validated anew."""
+        return self.parse({**self.resolved(), **changes}, self._folder, source=self._source)
+
+    def build_rewards(self) -> Rewards:
+        """The reward model, built once."""
+        return self._rewards
+
+    @cached_property
+    def _rewards(self) -> Rewards:
+        place = Place([arm.name for arm in self.arms], self.span, self._folder)
+        try:
+            rewards = find_rewards(self.rewards.kind).build(self.rewards, self.arms, place)
+            check_rewards(rewards, self.span)
+        except TpstreamError as error:
+            raise self._error(error) from error
+        return rewards
+
+    def problem(self) -> Problem:
+        """The problem with its true means; who is not entitled to them is told `problem().without_means()`."""
+        rewards = self._rewards
+        return Problem(
+            names=tuple(arm.name for arm in self.arms),
+            maxima=np.array([arm.maximum for arm in rewards.arms], dtype=np.float64),
+            span=self.span,
+            horizon=self.horizon,
+            groups=rewards.groups,
+            means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
+        )
+
+    def policy(self, spec: str | PolicyForm) -> PolicyChoice:
+        """The policy of that label or kind, or as in "tp-ucb-fr:groups=50", or of an object in one of the two forms."""
+        return choose(spec, self.policies, self.problem())
+
+    def choices(self) -> list[PolicyChoice]:
+        """All listed policies; the four of the paper if none is listed."""
+        problem = self.problem()
+        if self.policies:
+            return [choose_listed(table, problem) for table in self.policies]
+        return [choose(kind, (), problem) for kind in PAPER]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and self.resolved() == other.resolved()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.horizon, self.span, self.seed))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes read it again: the models of its tables are made for its kinds and cannot be imported."""
+        return _restore, (self.resolved(), self._folder, self._source)
+
+
+def _restore(keys: Mapping[str, Any], folder: Path, source: str | None) -> Scenario:
+    return Scenario.parse(keys, folder, source=source, check=False)
+
+
+def prefixed(source: str | None, message: object) -> str:
+    """The message, with the file that it is about."""
+    return f"{source}: {message}" if source else str(message)
+
+
+def fields_at(keys: Mapping[str, Any], location: Location) -> Fields:
+    """The known keys of the table at that place of a scenario."""
+    match location:
+        case ():
+            return Scenario.model_fields
+        case ("rewards",):
+            return reward_table(keys["rewards"]["kind"]).model_fields
+        case ("arms", int()):
+            return arm_table(keys["rewards"]["kind"]).model_fields
+        case ("policies", int(number)):
+            return policy_table(keys["policies"][number]["kind"]).model_fields
+        case _:
+            return {}
+
+
+def check_rewards(rewards: Rewards, span: int) -> None:
+    """Raise unless the model keeps what every reward model promises, also one that is not ours."""
+    if rewards.groups is not None and (rewards.groups < 1 or span % rewards.groups):
+        raise ScenarioError(f"rewards: {rewards.groups} groups do not divide the span {span}; change one of them")
+    for number, arm in enumerate(rewards.arms):
+        if not 0 < arm.maximum < math.inf:
+            raise ScenarioError(f"arms[{number}]: its maximum must be greater than 0 and finite, got {arm.maximum}")
+        if not 0 <= arm.mean <= arm.maximum * (1 + 1e-9):
+            raise ScenarioError(f"arms[{number}]: its mean must be from 0 to its maximum {arm.maximum}, got {arm.mean}")
