@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import cache
 
+from tpstream.model.events import Event
+
 DIGITS = 50
 TIE = Decimal("1e-12")
 """Indices closer than this, relative to the larger, are ties."""
@@ -136,3 +138,24 @@ INDEX: dict[str, Callable[[Setting, Decimal, list[Pull], int], Decimal]] = {
     "tp-ucb-fr": tp_ucb_fr,
     "tp-ucb-ew": tp_ucb_ew,
 }
+
+
+def timetable(table: Table, arms: Sequence[int], *, drain: bool, shown: bool) -> list[Event]:
+    """Every event of a run with these decisions, from the rule of order alone.
+
+    Part j of the pull of round t comes at time t + j - 1. Events are sorted by time; of one time the decision is first,
+    then by pull, then by part, then closed. Not drained, the run ends with all that is due at the horizon.
+    """
+    span, horizon = len(table[0][0]), len(arms)
+    rows, events = [iter(rows) for rows in table], []
+    for pull, arm in enumerate(arms, start=1):
+        parts = next(rows[arm])
+        events.append(((pull, 0, pull, 0), "pull", arm, sum(parts) if shown else None))
+        events.extend(((pull + j - 1, 1, pull, j), "partial", arm, parts[j - 1]) for j in range(1, span + 1))
+        events.append(((pull + span - 1, 1, pull, span + 1), "closed", arm, sum(parts)))
+    events.sort(key=lambda event: event[0])
+    return [
+        Event(seq, float(time), kind, min(time, horizon), pull, arm, part if kind == "partial" else 0, value)
+        for seq, ((time, _, pull, part), kind, arm, value) in enumerate(events)
+        if drain or time <= horizon
+    ]

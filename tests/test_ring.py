@@ -5,9 +5,12 @@ import math
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import build_policy, events_of, floats, table_world
+from worlds import build_policy, events_of, table_world
 
 from tpstream.model.ring import Ring
+
+Row = tuple[str, int, int, int, float]
+"""An event as (kind, pull, arm, part, value)."""
 
 
 @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 4))
@@ -47,42 +50,44 @@ def test_enlarging_keeps_the_type() -> None:
 
 
 @st.composite
-def deliveries(draw: st.DrawFn) -> tuple[int, int, list[tuple[str, int, int, int, float]]]:
-    """Groups, width, and the events of a few pulls of two arms whose parts mingle in any way, so that late ones close early."""
+def deliveries(draw: st.DrawFn) -> tuple[int, int, list[Row]]:
+    """Groups, width, and the events of a few pulls of two arms whose parts mingle in any order, as with lags."""
     groups, width, pulls = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(1, 10))
     span = groups * width
     stream = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     turns = draw(st.permutations([pull for pull in range(1, pulls + 1) for _ in range(span + 1)]))
     ids: dict[int, int] = {}
-    heard: dict[int, int] = {}
-    rows: list[tuple[str, int, int, int, float]] = []
+    left: dict[int, list[int]] = {}
+    rows: list[Row] = []
     for turn in turns:
-        pull = ids.setdefault(turn, len(ids) + 1)
-        arm, part = pull % 2, heard.get(pull, -1) + 1
-        heard[pull] = part
-        rows.append(("partial", pull, arm, part, float(stream.random())) if part else ("pull", pull, arm, 0, math.nan))
-        if part == span:
+        if turn not in ids:
+            pull = ids[turn] = len(ids) + 1
+            left[pull] = stream.permutation(np.arange(1, span + 1)).tolist()
+            rows.append(("pull", pull, pull % 2, 0, math.nan))
+            continue
+        pull = ids[turn]
+        rows.append(("partial", pull, pull % 2, left[pull].pop(), float(stream.random())))
+        if not left[pull]:
             paid = sum(value for kind, owner, _, _, value in rows if kind == "partial" and owner == pull)
-            rows.append(("closed", pull, arm, 0, paid))
+            rows.append(("closed", pull, pull % 2, 0, paid))
     return groups, width, rows
 
 
 @settings(max_examples=150)
 @given(deliveries(), st.integers(1, 7))
-def test_ew_gathers_groups_of_pulls_that_close_out_of_order(
-    case: tuple[int, int, list[tuple[str, int, int, int, float]]], batch: int
-) -> None:
+def test_ew_gathers_groups_of_pulls_that_close_out_of_order(case: tuple[int, int, list[Row]], batch: int) -> None:
     """TP-UCB-EW's index follows from the groups heard to their end, however pulls mingle and batches are cut."""
     groups, width, rows = case
-    policy = build_policy(table_world(np.ones((2, 1, groups * width)), 40, maxima=[9.0, 9.0]), "tp-ucb-ew", groups=groups)
+    world = table_world(np.ones((2, 1, groups * width)), 40, maxima=[9.0, 9.0])
+    policy = build_policy(world, "tp-ucb-ew", groups=groups)
     for start in range(0, len(rows), batch):
         policy.hear(events_of(rows[start : start + batch], seq=start))
     policy.decide(30)
     expected = [ew_index([row for row in rows if row[2] == arm], groups, width, now=30) for arm in (0, 1)]
-    np.testing.assert_allclose(floats(policy.indices()), expected, rtol=1e-12)
+    np.testing.assert_allclose(policy.indices(), expected, rtol=1e-12)
 
 
-def ew_index(rows: list[tuple[str, int, int, int, float]], groups: int, width: int, now: int) -> float:
+def ew_index(rows: list[Row], groups: int, width: int, now: int) -> float:
     """The index of an arm with maximum 9 from the parts heard: a group of a pull counts once all its parts came."""
     index = 0.0
     for group in range(groups):

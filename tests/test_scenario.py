@@ -291,7 +291,7 @@ def test_a_policy_by_name(listing: Scenario, spec: str, label: str, parameters: 
         ("tp-ucb-fr:groups=1979-05-27", PolicyError, "groups: must be a whole number, got '1979-05-27'"),
         ("ucb1:tie=first", PolicyError, "ucb1:tie=first: tie: unknown key (did you mean 'ties'?)"),
         ("ucb1:groups=3", PolicyError, "ucb1:groups=3: groups: unknown key; known: ties"),
-        ("uniform:ties=first", PolicyError, "uniform:ties=first: ties: unknown key; known: none"),
+        ("uniform:ties=first", PolicyError, "uniform:ties=first: ties: unknown key; remove it"),
         ("ucb1:ties=frist", PolicyError, "ties: must be 'random' or 'first', got 'frist' (did you mean 'first'?)"),
         ("ucb1:first", PolicyError, "'ucb1:first': 'first' is no parameter; write it as in ucb1:ties=first"),
         ("ucb1:ties=", PolicyError, "'ties=' is no parameter"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
@@ -70,9 +70,9 @@ CASES: dict[str, tuple[str, str, str]] = {
     "unknown key, nothing like it": (
         "seed = 1",
         "zzz = 1",
-        "zzz: unknown key; known: name, horizon, span, seed, drain",
+        "zzz: unknown key; known: name, horizon, span, seed, drain...",
     ),
-    "key of a later version": ("seed = 1", "window = 3", "window: unknown key"),
+    "key of a later version": ("seed = 1", "window = 3", "window: unknown key..."),
     "unknown key of rewards": ("groups = 4", "group = 4", "rewards.group: unknown key (did you mean 'groups'?)"),
     "unknown key of an arm": (
         "maximum = 10.0",
@@ -89,7 +89,7 @@ CASES: dict[str, tuple[str, str, str]] = {
         "groups = 3",
         "policies[1].groups: unknown key; known: kind, name, ties, start",
     ),
-    "key of another kind": ("spread =", "songs =", "rewards.songs: unknown key"),
+    "key of another kind": ("spread =", "songs =", "rewards.songs: unknown key..."),
     "no horizon": ("horizon = 100", "", "horizon: missing; add horizon (rounds, i.e. decisions)"),
     "no kind": (
         'kind = "smooth-beta"',
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "no kind of policy": (
         'kind = "tp-ucb-fr"',
         "",
-        "policies[0].kind: missing; use one of ucb1, delayed-ucb1, tp-ucb-fr",
+        "policies[0].kind: missing; use one of ucb1, delayed-ucb1, tp-ucb-fr...",
     ),
     "horizon 0": ("horizon = 100", "horizon = 0", "horizon: must be at least 1, got 0"),
     "negative horizon": ("horizon = 100", "horizon = -5", "horizon: must be at least 1, got -5"),
@@ -124,12 +124,12 @@ CASES: dict[str, tuple[str, str, str]] = {
     "several levels": (
         "span = 12",
         "span = 0\nzzz = 1",
-        "zzz: unknown key; known: name, horizon, span, seed, drain, rewards",
+        "zzz: unknown key; known: name, horizon, span, seed, drain, rewards, arms, policies (and 1 more)",
     ),
     "unknown rewards": (
         '"smooth-beta"',
         '"smoth-beta"',
-        "rewards.kind: unknown reward model 'smoth-beta' (did you mean 'smooth-b",
+        "rewards.kind: unknown reward model 'smoth-beta' (did you mean 'smooth-b...",
     ),
     "kind as number": ('kind = "smooth-beta"', "kind = 3", "rewards.kind: must be text in quotes, got 3"),
     "groups do not divide": ("groups = 4", "groups = 5", f"rewards.groups: 5 does not divide the span 12; {DIVISORS}"),
@@ -142,7 +142,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "long vector of an arm": (
         "maximum = 20.0",
         "maximum = 20.0\nb = [1, 1, 1, 1, 1]",
-        "arms[1].b: has 5 numbers but groups = 4",
+        "arms[1].b: has 5 numbers but groups = 4...",
     ),
     "zero in a vector": ("a = [1, 2, 3, 4]", "a = [1, 2, 0, 4]", "rewards.a[2]: must be greater than 0, got 0"),
     "text in a vector": ("b = [4, 3, 2, 1]", 'b = [4, "3", 2, 1]', "rewards.b[1]: must be a number, got '3'"),
@@ -150,9 +150,8 @@ CASES: dict[str, tuple[str, str, str]] = {
     "wrong spread": (
         '"even"',
         '"evn"',
-        "rewards.spread: must be 'even', 'first', 'last', 'single' or 'random', got 'evn' (did you",
+        "rewards.spread: must be 'even', 'first', 'last', 'single' or 'random', got 'evn' (did you mean 'even'?)",
     ),
-    "rewards no table": ("[rewards]\n", "rewards = 3\n[other]\n", "other: unknown key"),
     "maximum 0": ("maximum = 10.0", "maximum = 0", "arms[0].maximum: must be greater than 0, got 0"),
     "negative maximum": ("maximum = 30.0", "maximum = -3.0", "arms[2].maximum: must be greater than 0, got -3.0"),
     "infinite maximum": ("maximum = 30.0", "maximum = inf", "arms[2].maximum: must be a finite number, got inf"),
@@ -163,11 +162,15 @@ CASES: dict[str, tuple[str, str, str]] = {
         'name = "low"',
         "arms[1].name: 'low' is also the name of arms[0]; give them different names",
     ),
-    "name like a default": ('name = "low"', 'name = "arm-3"', "arms[2].name: 'arm-3' is also the name of arms[0]"),
+    "name like a default": (
+        'name = "low"',
+        'name = "arm-3"',
+        "arms[2].name: 'arm-3' is also the name of arms[0]; give them different names",
+    ),
     "unknown policy": (
         '"tp-ucb-fr"',
         '"tp-ucb-rf"',
-        "policies[0].kind: unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?); known",
+        "policies[0].kind: unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?); known...",
     ),
     "policy's groups do not divide": (
         "groups = 6",
@@ -184,48 +187,48 @@ CASES: dict[str, tuple[str, str, str]] = {
     "same kind twice": (
         '"delayed-ucb1"\nstart = "random"',
         '"tp-ucb-fr"\ngroups = 6\nties = "random"',
-        "policies[1].name: 'tp-ucb-fr:groups=6,ties=random' is also the name of policies[0]; give them different",
+        "policies[1].name: 'tp-ucb-fr:groups=6,ties=random' is also the name of policies[0]; give them different labels",
     ),
     "same labels": (
         'start = "random"',
         'name = "tp-ucb-fr"',
-        "policies[1].name: 'tp-ucb-fr' is also the name of policies[0]",
+        "policies[1].name: 'tp-ucb-fr' is also the name of policies[0]; give them different labels",
     ),
     "empty label": ('start = "random"', 'name = ""', "policies[1].name: must not be empty, got ''"),
     "no equals sign": ("span = 12", "span 12", "line 4, column 6: expected '=' after a key in a key/value pair"),
     "key twice": ("span = 12", "span = 12\nspan = 13", "line 5, column 10: cannot overwrite a value"),
-    "unclosed text": ('start = "random"', 'start = "random', "illegal character"),
+    "unclosed text": ('start = "random"', 'start = "random', "line 30, column 16: illegal character..."),
     "unfinished": ('start = "random"\n', "start = ", "end of document: invalid value"),
 }
 
 TRACE_CASES: dict[str, tuple[str, str, str]] = {
-    "no such file": ('"sales.csv"', '"sale.csv"', "rewards.file: there is no file"),
-    "column missing": ("arm,x1,x2", "arm,x1,y2", "rewards.file: sales.csv has no column 'x2'"),
-    "arm column missing": ("arm,x1", "name,x1", "rewards.file: sales.csv has no column 'arm'"),
-    "nan": ("low,1,2", "low,1,nan", "rewards.file: sales.csv row 1, column x2: the value is missing"),
-    "empty cell": ("high,0,4", "high,,4", "rewards.file: sales.csv row 2, column x1: the value is missing"),
-    "negative": ("high,0,4", "high,0,-4", "rewards.file: sales.csv row 2, column x2: -4.0 is negative"),
-    "no number": ("high,0,4", "high,0,four", "rewards.file: sales.csv row 2, column x2: 'four' is not a number"),
+    "no such file": ('"sales.csv"', '"sale.csv"', "rewards.file: there is no file..."),
+    "column missing": ("arm,x1,x2", "arm,x1,y2", "rewards.file: sales.csv has no column 'x2'..."),
+    "arm column missing": ("arm,x1", "name,x1", "rewards.file: sales.csv has no column 'arm'..."),
+    "nan": ("low,1,2", "low,1,nan", "rewards.file: sales.csv row 1, column x2: the value is missing..."),
+    "empty cell": ("high,0,4", "high,,4", "rewards.file: sales.csv row 2, column x1: the value is missing..."),
+    "negative": ("high,0,4", "high,0,-4", "rewards.file: sales.csv row 2, column x2: -4.0 is negative..."),
+    "no number": ("high,0,4", "high,0,four", "rewards.file: sales.csv row 2, column x2: 'four' is not a number..."),
     "unknown arm": (
         "high,0,4",
         "hihg,0,4",
-        "rewards.file: sales.csv row 2, column arm: 'hihg' is no arm (did you mean 'high'?)",
+        "rewards.file: sales.csv row 2, column arm: 'hihg' is no arm (did you mean 'high'?); use one of low, high, or numbers 0 to 1",
     ),
-    "no row of an arm": ("high,0,4\n", "", "rewards.file: sales.csv has no row of arm 'high'"),
+    "no row of an arm": ("high,0,4\n", "", "rewards.file: sales.csv has no row of arm 'high'..."),
     "maximum below the record": (
         '{ name = "high" }',
         '{ name = "high", maximum = 3 }',
-        "arms[1].maximum: 3.0 is less than the recorded",
+        "arms[1].maximum: 3.0 is less than the recorded...",
     ),
     "wrong draw": (
         '"resample"',
         '"resampled"',
-        "rewards.draw: must be 'sequence' or 'resample', got 'resampled' (did you mean",
+        "rewards.draw: must be 'sequence' or 'resample', got 'resampled' (did you mean 'resample'?)",
     ),
     "no groups for a policy": (
         "arms =",
         "policies = [{ kind = 'tp-ucb-fr' }]\narms =",
-        "policies[0].groups: groups are not known for these",
+        "policies[0].groups: groups are not known for these...",
     ),
 }
 
@@ -239,10 +242,15 @@ OTHER_KINDS: dict[str, tuple[str, str, str, str]] = {
         PLAYLIST,
         "songs = 6",
         "songs = 5",
-        "rewards.songs: 5 songs of 2 levels have 10 parts but the span is 12",
+        "rewards.songs: 5 songs of 2 levels have 10 parts but the span is 12...",
     ),
     "mean": (PLAYLIST, "mean = 6.0", "mean = 12.0", "arms[0].mean: 12.0 is not below the maximum 12; lower it"),
-    "deviation": (PLAYLIST, "deviation = 3.0", "deviation = 9.0", "arms[0].deviation: 9.0 is impossible with mean 6.0"),
+    "deviation": (
+        PLAYLIST,
+        "deviation = 3.0",
+        "deviation = 9.0",
+        "arms[0].deviation: 9.0 is impossible with mean 6.0...",
+    ),
     "rate": (PRICE, "rate = 0.5", "rate = -1", "arms[0].rate: must be at least 0, got -1"),
     "items": (PRICE, "items = 10", "items = 10.5", "rewards.items: must be a whole number, got 10.5"),
 }
@@ -292,6 +300,11 @@ def complaint(path: Path) -> str:
     return message.removeprefix(f"{path}: ")
 
 
+def agrees(message: str, expected: str) -> bool:
+    """Whether the message is the expected one, or begins with it if that ends in three dots."""
+    return message.startswith(expected[:-3]) if expected.endswith("...") else message == expected
+
+
 def test_the_good_ones_are_good(tmp_path: Path) -> None:
     """The files that the cases start from load, so that each case fails for its own reason."""
     (tmp_path / "sales.csv").write_text(SALES)
@@ -309,7 +322,7 @@ def test_bad_file(case: str, tmp_path: Path) -> None:
     old, new, expected = CASES[case]
     path = tmp_path / "bad.toml"
     path.write_text(changed(GOOD, old, new))
-    assert expected in complaint(path)
+    assert agrees(complaint(path), expected)
 
 
 @pytest.mark.parametrize("case", TRACE_CASES)
@@ -320,7 +333,7 @@ def test_bad_record(case: str, tmp_path: Path) -> None:
     in_scenario = old in TRACE
     path.write_text(changed(TRACE, old, new) if in_scenario else TRACE)
     (tmp_path / "sales.csv").write_text(SALES if in_scenario else changed(SALES, old, new))
-    assert complaint(path).startswith(expected)
+    assert agrees(complaint(path), expected)
 
 
 @pytest.mark.parametrize("case", OTHER_KINDS)
@@ -329,7 +342,7 @@ def test_bad_settings_of_other_kinds(case: str, tmp_path: Path) -> None:
     text, old, new, expected = OTHER_KINDS[case]
     path = tmp_path / "bad.toml"
     path.write_text(GOOD.partition("[rewards]")[0] + changed(text, old, new))
-    assert complaint(path).startswith(expected)
+    assert agrees(complaint(path), expected)
 
 
 @pytest.mark.parametrize("case", SHAPES)
@@ -396,11 +409,25 @@ class PromiseSettings(Settings):
     groups: int
 
 
+class Extra(Settings):
+    """A table inside an arm."""
+
+    level: int = 0
+
+
 class PromiseArmSettings(BaseModel):
     """What an arm promises; it does not say what to do with unknown keys."""
 
     mean: float
     maximum: float
+    extra: Extra = Extra()
+
+    @field_validator("mean")
+    @classmethod
+    def _reject(cls, mean: float) -> float:
+        if mean == 7:
+            raise ValueError("7 is not a mean; use 8")
+        return mean
 
 
 class Promises:
@@ -427,9 +454,13 @@ PROMISES = Promises()
         (3, {"mean": 3, "maximum": 2}, "arms[0]: its mean must be from 0 to its maximum 2.0, got 3.0"),
         (3, {"mean": math.nan, "maximum": 2}, "arms[0]: its mean must be from 0 to its maximum 2.0, got nan"),
         (3, {"mean": 1, "maximum": 2, "man": 1}, "arms[0].man: unknown key (did you mean 'mean'?)"),
+        (3, {"mean": 7, "maximum": 9}, "arms[0].mean: 7 is not a mean; use 8"),
+        (3, {"mean": 1, "maximum": 2, "extra": {"levle": 1}}, "arms[0].extra.levle: unknown key; remove it"),
+        (3, {"mean": 1, "maximum": 2, "extra": {"level": "1"}}, "arms[0].extra.level: must be a whole number, got '1'"),
+        (3, {"mean": 1, "maximum": 2, "extra": 1}, "arms[0].extra: must be a table, got 1"),
     ],
 )
-def test_broken_promises(groups: int, arm: dict[str, float], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_promises(groups: int, arm: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plug-in's model that cannot be is refused when the scenario is read, and its keys are checked as ours are."""
     monkeypatch.setitem(REWARDS.builtin, "promises", f"{__name__}:PROMISES")
     with pytest.raises(ScenarioError) as caught:

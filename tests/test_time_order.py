@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import VARIANTS, Run, TableArm, parameters_of, run_world, table_of, table_world, table_worlds
+from worlds import VARIANTS, Run, TableArm, due_events, parameters_of, run_world, table_of, table_world, table_worlds
 
-from tpstream.model.events import Event
+from tpstream.model.arrays import Floats
 from tpstream.model.protocols import Rewards
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
@@ -17,25 +17,6 @@ from tpstream.policies import POLICIES
 Case = tuple[World, int]
 CASES = table_worlds(longest=30)
 NAMES = st.sampled_from(sorted(POLICIES.builtin))
-
-
-def due_events(world: World, arms: list[int], *, shown: bool) -> list[Event]:
-    """Every event of a run, from the rule alone: sorted by time, decisions first, then pull, then part, then closed."""
-    table, span, horizon = table_of(world), world.problem.span, world.problem.horizon
-    rows, expected = [iter(rows) for rows in table], []
-    for pull, arm in enumerate(arms, start=1):
-        parts = next(rows[arm])
-        total = sum(parts)
-        expected.append(((pull, 0, pull, 0), "pull", arm, total if shown else None))
-        expected.extend(((pull + j - 1, 1, pull, j), "partial", arm, parts[j - 1]) for j in range(1, span + 1))
-        expected.append(((pull + span - 1, 1, pull, span + 1), "closed", arm, total))
-    expected.sort(key=lambda row: row[0])
-    if not world.drain:
-        expected = [row for row in expected if row[0][0] <= horizon]
-    return [
-        Event(seq, float(time), kind, min(time, horizon), pull, arm, part if kind == "partial" else 0, value)
-        for seq, ((time, _, pull, part), kind, arm, value) in enumerate(expected)
-    ]
 
 
 def run_case(case: Case, name: str) -> Run:
@@ -48,7 +29,7 @@ def run_case(case: Case, name: str) -> Run:
 def test_all_events_come_in_the_order_of_the_contract(case: Case, name: str) -> None:
     """A run's events are, one by one and to the last bit, those that the rule of order gives for its decisions."""
     run = run_case(case, name)
-    assert run.events == due_events(case[0], run.arms.tolist(), shown=name == "ucb1")
+    assert run.events == due_events(case[0], run, shown=name == "ucb1")
 
 
 @given(CASES, NAMES)
@@ -154,11 +135,16 @@ def with_other_future(world: World, arms: list[int], now: int, *, clairvoyant: b
     for pull, arm in enumerate(arms, start=1):
         row = tables[arm][used[arm]]
         used[arm] += 1
-        known = world.problem.span if clairvoyant and pull < now else max(0, now - pull)
-        row[known:] = world.problem.maxima[arm] - row[known:]
+        known = world.problem.span if clairvoyant and pull < now else min(max(0, now - pull), world.problem.span)
+        row[known:] = other_parts(row[known:], world.problem.maxima[arm] - row[:known].sum())
     maxima = world.problem.maxima.tolist()
     models = [TableArm(rows, maximum) for rows, maximum in zip(tables, maxima, strict=True)]
     return replace(world, rewards=Rewards(models, world.rewards.groups))
+
+
+def other_parts(parts: Floats, allowance: float) -> Floats:
+    """Parts of another sum, as different as the allowance permits."""
+    return np.zeros(parts.size) if parts.sum() > allowance / 2 else np.full(parts.size, allowance / max(parts.size, 1))
 
 
 def test_the_past_is_known() -> None:

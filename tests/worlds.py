@@ -68,7 +68,7 @@ class UniformArm:
         return stream.random((pulls, self.span)) * (self.maximum / self.span)
 
 
-def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None = 1, **rest: Any) -> World:  # noqa: ANN401
+def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None = 1, **rest: Any) -> World:
     """A world with these arms' rewards."""
     problem = Problem(
         names=tuple(f"arm-{arm}" for arm in range(len(arms))),
@@ -83,7 +83,7 @@ def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None
 
 
 def table_world(
-    table: Floats | Sequence[Any], horizon: int, *, maxima: Sequence[float] | None = None, **rest: Any  # noqa: ANN401
+    table: Floats | Sequence[Any], horizon: int, *, maxima: Sequence[float] | None = None, **rest: Any
 ) -> World:
     """A world whose rewards are table[arm][n-th pull][part - 1]; maxima default to the largest sums."""
     rows = [np.array(arm, dtype=np.float64) for arm in table]
@@ -121,7 +121,7 @@ class Run:
         return [event for event in self.events if event.kind == kind]
 
 
-def build_policy(world: World, name: str, **parameters: Any) -> Policy:  # noqa: ANN401
+def build_policy(world: World, name: str, **parameters: Any) -> Policy:
     """A built-in policy, ready for the first round of this world."""
     form = POLICIES.find(name)
     stream = open_stream(world.seed, world.run, Purpose.POLICY)
@@ -176,6 +176,11 @@ def first_mismatch(
         if event.arm != arm or arms[now - 1] != arm:
             return f"round {now}: arm {event.arm}, literally {arm}; indices {shown}"
     return None
+
+
+def due_events(world: World, run: Run, *, shown: bool) -> list[Event]:
+    """The events that a run must have, given its decisions; totals are shown at the pull to the clairvoyant only."""
+    return literal.timetable(table_of(world), run.arms.tolist(), drain=world.drain, shown=shown)
 
 
 def floats(values: Iterable[Any] | None) -> list[float]:

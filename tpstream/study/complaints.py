@@ -73,7 +73,8 @@ def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> st
     match error["type"]:
         case "extra_forbidden":
             fields = fields_at(tuple(table))
-            return f"unknown key{did_you_mean(str(key), fields) or '; known: ' + (', '.join(fields) or 'none')}"
+            known = f"; known: {', '.join(fields)}" if fields else "; remove it"
+            return f"unknown key{did_you_mean(str(key), fields) or known}"
         case "missing":
             field = fields_at(tuple(table)).get(str(key))
             meaning = field and field.description
@@ -106,6 +107,6 @@ def quote(value: object) -> str:
     text = repr(value)
     if len(text) <= LONGEST:
         return text
-    return (
-        f"{len(value)} values" if isinstance(value, Sequence) and not isinstance(value, str) else text[:LONGEST] + "..."
-    )
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"{len(value)} values"
+    return f"{text[:LONGEST]}..."

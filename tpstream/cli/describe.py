@@ -1,0 +1,66 @@
+"""Commands that describe: validate, list and schema."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tpstream.cli.app import app
+from tpstream.cli.options import ScenarioPath
+from tpstream.cli.output import print_table
+
+
+class Listable(StrEnum):
+    """What can be listed."""
+
+    policies = "policies"
+    rewards = "rewards"
+    scenarios = "scenarios"
+
+
+@app.command()
+def validate(
+    scenario: ScenarioPath,
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the scenario as resolved, defaults filled in.")
+    ] = False,
+) -> None:
+    """Check a scenario file and say what it describes."""
+    from tpstream.study.scenario import Scenario
+
+    chosen = Scenario.load(scenario)
+    if as_json:
+        typer.echo(json.dumps(chosen.resolved(), indent=2))
+        return
+    problem = chosen.problem()
+    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
+    typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon} rounds, a pull pays over {problem.span}.")
+    rows = [
+        [name, f"{mean:.6g}", f"{maximum:.6g}"]
+        for name, mean, maximum in zip(problem.names, problem.means, problem.maxima, strict=True)
+    ]
+    print_table(["arm", "mean", "maximum"], rows)
+    typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
+
+
+@app.command(name="list")
+def list_names(what: Annotated[Listable, typer.Argument(help="What to list.")]) -> None:
+    """List the policies, reward models or scenarios that can be used by name."""
+    if what is Listable.scenarios:
+        from tpstream.study.shipped import describe_shipped
+
+        print_table(["scenario", "about"], [list(row) for row in describe_shipped().items()])
+        return
+    from tpstream.study.catalogue import describe
+
+    print_table([what.value, "about", "parameters"], describe(what.value))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from tpstream.study.schema import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
