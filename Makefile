@@ -20,7 +20,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure
-	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --figure logs/demo/regret.png --force
+	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --force
 
 test: lint types imports unit  ## All checks, as CI runs them
 
@@ -34,9 +34,13 @@ types: $(VENV)/installed-dev
 imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
+# Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
+INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py))
+
 unit: $(VENV)/installed-dev
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/coverage run -m pytest -m "not slow" $(INTERPRETED)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

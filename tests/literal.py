@@ -14,7 +14,7 @@ from tpstream.model.events import Event
 DIGITS = 50
 TIE = Decimal("1e-12")
 """Indices closer than this, relative to the larger, are ties."""
-INFINITE = Decimal("Infinity")
+ZERO, INFINITE = Decimal(0), Decimal("Infinity")
 
 Table = Sequence[Sequence[Sequence[float]]]
 """arm -> its pulls in order -> the parts that each pays."""
@@ -107,15 +107,17 @@ def tp_ucb_fr(setting: Setting, maximum: Decimal, pulls: list[Pull], now: int) -
     n = len(pulls)
     if n == 0:
         return INFINITE
-    received = sum(value for h, parts in pulls for j, value in enumerate(parts, start=1) if h + j <= now)
+    known = [value for h, parts in pulls for j, value in enumerate(parts, start=1) if h + j <= now]
     alpha, phi = setting.groups, setting.width
-    return received / n + maximum * (2 * ln(now - 1) / (alpha * n)).sqrt() + phi * (alpha + 1) * maximum / (2 * n)
+    return (
+        sum(known, ZERO) / n + maximum * (2 * ln(now - 1) / (alpha * n)).sqrt() + phi * (alpha + 1) * maximum / (2 * n)
+    )
 
 
 def tp_ucb_ew(setting: Setting, maximum: Decimal, pulls: list[Pull], now: int) -> Decimal:
     """Sum over k of mean(completed Z_k) + (Rbar / alpha) sqrt(2 ln(t-1) / n_k); Z_k is complete iff h <= t - k phi."""
     alpha, phi = setting.groups, setting.width
-    index = Decimal(0)
+    index = ZERO
     for k in range(1, alpha + 1):
         complete = [sum(parts[(k - 1) * phi : k * phi]) for h, parts in pulls if h <= now - k * phi]
         n_k = len(complete)

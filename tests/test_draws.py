@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import Run, UniformArm, run_world, table_of, table_world, table_worlds, world_of
 
-from tpstream.engines.draws import Draws
+from tpstream.engines.draws import Draws, Reader
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import RewardError
 from tpstream.model.streams import BLOCK, Purpose, open_stream
@@ -54,11 +54,11 @@ def test_streams_are_keyed_as_designed(seed: int, run: int, purpose: str, arm: i
 @given(st.integers(0, 2**32), st.integers(0, 99))
 def test_pulls_of_an_arm_come_from_its_stream(seed: int, run: int) -> None:
     """The n-th pull of an arm is the n-th row that its stream draws, in whatever order arms are asked."""
-    draws = Draws(uniform_world(seed=seed, run=run))
+    draws = Reader(Draws(uniform_world(seed=seed, run=run)))
     asked = np.random.default_rng(seed).permutation(np.repeat([0, 1, 2], [BLOCK + 9, 5, 2 * BLOCK + 1]))
     rows: dict[int, list[list[float]]] = defaultdict(list)
     for arm in asked.tolist():
-        rows[arm].append(draws.next_pull(arm).tolist())
+        rows[arm].append(draws.next_pull(arm).rewards.tolist())
     expected = {arm: literal_rows(seed, run, arm)[: len(rows[arm])] for arm in rows}
     assert rows == expected
 
@@ -68,6 +68,19 @@ def literal_rows(seed: int, run: int, arm: int) -> list[list[float]]:
     stream = literal_stream(seed, run, "rewards", arm)
     blocks = [stream.random((256, SPAN)) * ((1.0 + arm) / SPAN) for _ in range(3)]
     return np.concatenate(blocks).tolist()
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.sampled_from([1, 200, 300])), max_size=12))
+def test_readers_share_draws_without_noticing(turns: list[tuple[int, int, int]]) -> None:
+    """Three readers of the same draws, each at its own pace, all read every arm's stream from its beginning."""
+    draws = Draws(uniform_world(seed=8, run=9), readers=3)
+    readers = [Reader(draws) for _ in range(3)]
+    rows: dict[tuple[int, int], list[list[float]]] = defaultdict(list)
+    for reader, arm, pulls in turns:
+        left = min(pulls, 3 * BLOCK - len(rows[reader, arm]))
+        rows[reader, arm] += [readers[reader].next_pull(arm).rewards.tolist() for _ in range(left)]
+    assert rows == {(reader, arm): literal_rows(8, 9, arm)[: len(read)] for (reader, arm), read in rows.items()}
 
 
 def test_block_size_is_part_of_the_contract() -> None:
@@ -95,7 +108,7 @@ def test_the_nth_pull_pays_the_nth_recorded_row(case: tuple[World, int], name: s
 @pytest.mark.parametrize("change", [{"seed": 1}, {"run": 1}])
 def test_another_seed_or_run_draws_other_rewards(change: dict[str, int]) -> None:
     """Neither two seeds nor two runs share rewards."""
-    rows = [Draws(uniform_world(**rest)).next_pull(0).tolist() for rest in ({}, change)]
+    rows = [Reader(Draws(uniform_world(**rest))).next_pull(0).rewards.tolist() for rest in ({}, change)]
     assert rows[0] != rows[1]
 
 
@@ -152,7 +165,7 @@ BAD = {
 def test_bad_rewards_are_refused(fault: str) -> None:
     """A reward model that pays something impossible is an error with the arm, the pull and what was paid."""
     spoil, text = BAD[fault]
-    draws = Draws(world_of([UniformArm(1.0, SPAN), BadArm(spoil)], span=SPAN, horizon=300))
+    draws = Reader(Draws(world_of([UniformArm(1.0, SPAN), BadArm(spoil)], span=SPAN, horizon=300)))
     for _ in range(BLOCK):
         draws.next_pull(1)
     with pytest.raises(RewardError, match=rf"'arm-1'.*{text}"):
@@ -162,8 +175,8 @@ def test_bad_rewards_are_refused(fault: str) -> None:
 def test_rounding_is_not_a_fault() -> None:
     """Parts whose sum exceeds the maximum by rounding only are taken as they are."""
     arm = BadArm(put(0, 0, 1.0 + 1e-12), blocks=1)
-    draws = Draws(world_of([arm], span=SPAN, horizon=300))
-    assert draws.next_pull(0).tolist() == [1.0 + 1e-12, 1.0, 1.0]
+    draws = Reader(Draws(world_of([arm], span=SPAN, horizon=300)))
+    assert draws.next_pull(0).rewards.tolist() == [1.0 + 1e-12, 1.0, 1.0]
 
 
 def test_bad_rewards_stop_the_run() -> None:
@@ -174,9 +187,9 @@ def test_bad_rewards_stop_the_run() -> None:
 
 
 def test_records_that_run_out_are_an_error() -> None:
-    """A recorded arm that is pulled once too often is named, with what it had and a remedy."""
+    """A recorded arm that is pulled once too often is named, with the missing pull and a remedy."""
     world = table_world(np.ones((1, 4, SPAN)), horizon=5)
-    with pytest.raises(RewardError, match=r"'arm-0' has 4 recorded pulls.*draw = \"resample\""):
+    with pytest.raises(RewardError, match=r"'arm-0' has no recorded pull 5,.*draw = \"resample\""):
         run_world(world, "uniform")
 
 

@@ -1,11 +1,16 @@
 """The tests can fail: faults planted in the engine or between the bus and a policy are found by the comparison."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
 
+import literal
 import numpy as np
 import pytest
-from worlds import VARIANTS, build_policy, first_mismatch, parameters_of, table_of, table_world
+from worlds import VARIANTS, build_policy, due_events, first_mismatch, parameters_of, run_world, table_of, table_world
 
+from tpstream.engines import simpy_engine, timeline
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 from tpstream.model.protocols import Policy
@@ -66,25 +71,25 @@ class LateClosing(Faulty):
 class EarlyPart(Faulty):
     """Hears the last part of every group together with the one before it."""
 
+    def __init__(self, world: World, variant: str) -> None:
+        super().__init__(world, variant)
+        self.pulled: list[int] = []
+
     def hear(self, events: Events) -> None:
-        """Let the second part of each group bring both."""
-        first = (events.kind == Kind.PARTIAL) & (events.part % WIDTH == WIDTH - 1)
+        """Let the part before the last bring both."""
+        self.pulled += events.arm[events.kind == Kind.PULL].tolist()
+        before = (events.kind == Kind.PARTIAL) & (events.part % WIDTH == WIDTH - 1)
         last = (events.kind == Kind.PARTIAL) & (events.part % WIDTH == 0)
         self.inner.hear(take(events, ~last))
-        early = take(events, first)
+        early = take(events, before)
         early.value[:] = [self.paid(pull, part + 1) for pull, part in zip(early.pull, early.part, strict=True)]
         early.part[:] += 1
         self.inner.hear(early)
-        self.pulled = [*getattr(self, "pulled", []), *events.arm[events.kind == Kind.PULL].tolist()]
 
     def paid(self, pull: int, part: int) -> float:
         """What a part is going to pay."""
-        arms = self.arms_until(int(pull))
-        return table_of(self.world)[arms[-1]][arms.count(arms[-1]) - 1][part - 1]
-
-    def arms_until(self, pull: int) -> list[int]:
-        """The arms of the pulls up to this one."""
-        return self.pulled[:pull]
+        *earlier, arm = self.pulled[:pull]
+        return table_of(self.world)[arm][earlier.count(arm)][part - 1]
 
 
 class LostPart(Faulty):
@@ -114,6 +119,28 @@ class WrongArm(Faulty):
         self.inner.hear(changed)
 
 
+class WrongMaxima(Faulty):
+    """Is told maxima that are too large by a millionth."""
+
+    def __init__(self, world: World, variant: str) -> None:
+        problem = replace(world.problem, maxima=world.problem.maxima * (1 + 1e-6))
+        super().__init__(replace(world, problem=problem), variant)
+
+
+class WrongSpan(Faulty):
+    """Is told twice the span."""
+
+    def __init__(self, world: World, variant: str) -> None:
+        super().__init__(replace(world, problem=replace(world.problem, span=2 * SPAN)), variant)
+
+
+class OtherStart(Faulty):
+    """Delayed-UCB1 with the other start."""
+
+    def __init__(self, world: World, variant: str) -> None:
+        super().__init__(world, {"delayed-random": "delayed-round-robin"}.get(variant, "delayed-random"))
+
+
 class LastTie(Faulty):
     """Breaks ties for the last arm."""
 
@@ -140,6 +167,12 @@ FAULTS = [
     (DoubleClosing, "delayed-random"),
     (WrongArm, "fr"),
     (WrongArm, "delayed-random"),
+    *((WrongMaxima, variant) for variant in VARIANTS),
+    (WrongSpan, "delayed-round-robin"),
+    (WrongSpan, "fr"),
+    (WrongSpan, "ew"),
+    (OtherStart, "delayed-random"),
+    (OtherStart, "delayed-round-robin"),
     (LastTie, "ew"),
     (LastTie, "delayed-random"),
 ]
@@ -156,3 +189,47 @@ def test_faults_between_bus_and_policy_are_found(fault: type[Faulty], variant: s
     """A policy that hears or decides through a fault differs from the literal formulas."""
     world = fair_world()
     assert first_mismatch(world, variant, GROUPS, fault(world, variant)) is not None
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+@pytest.mark.parametrize("variant", ["delayed-round-robin", "delayed-random", "fr", "ew"])
+def test_conditions_are_sharp(variant: str, shift: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine differs from formulas in which everything is known one round earlier, or later."""
+    name = VARIANTS[variant][0]
+    shifted = partial(_with_shifted_pulls, literal.INDEX[name], shift)
+    monkeypatch.setitem(literal.INDEX, name, shifted)
+    assert first_mismatch(fair_world(), variant, GROUPS) is not None
+
+
+def _with_shifted_pulls(
+    index: Any, shift: int, setting: literal.Setting, maximum: Decimal, pulls: list[literal.Pull], now: int
+) -> Decimal:
+    return index(setting, maximum, [(h + shift, parts) for h, parts in pulls], now)
+
+
+LATE_DECISION = (timeline.DELIVERY + timeline.END) / 2
+"""A priority that puts the decision after the deliveries of its time."""
+
+
+@pytest.mark.parametrize("variant", ["delayed-round-robin", "delayed-random", "fr", "ew"])
+def test_decision_after_deliveries_is_found(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that delivers what is due before it lets the policy decide differs from the literal formulas."""
+    monkeypatch.setattr(simpy_engine, "DECISION", LATE_DECISION)
+    assert first_mismatch(fair_world(), variant, GROUPS) is not None
+
+
+@pytest.mark.parametrize("variant", ["delayed-round-robin", "delayed-random", "fr", "ew"])
+def test_late_parts_are_found(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that delivers every part one round late differs from the literal formulas."""
+    emit = simpy_engine.SimpyEngine._emit
+    monkeypatch.setattr(simpy_engine.SimpyEngine, "_emit", lambda engine, pull, time: emit(engine, pull, time + 1.0))
+    assert first_mismatch(fair_world(), variant, GROUPS) is not None
+
+
+@pytest.mark.parametrize(("constant", "value"), [("DECISION", LATE_DECISION), ("END", timeline.DECISION)])
+def test_wrong_order_in_the_engine_is_found(constant: str, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that delivers before it decides, or ends before the last deliveries, breaks the rule of order."""
+    monkeypatch.setattr(simpy_engine, constant, value)
+    world = fair_world()
+    run = run_world(world, "uniform")
+    assert run.events != due_events(world, run, shown=False)

@@ -154,13 +154,9 @@ def parameters_of(variant: str, groups: int) -> dict[str, Any]:
 
 
 def first_mismatch(
-    world: World, variant: str, groups: int, policy: Policy | None = None, *, exact: bool = False
+    world: World, variant: str, groups: int, policy: Policy | None = None
 ) -> str | None:
-    """Where a run first differs from the literal formulas, in a decision or an index; None if it never does.
-
-    Sums of floats round, so that indices that are equal on paper may differ in their last bits. Unless the table's
-    sums are exact, such a tie may go to the first of the arms that the policy itself holds equal.
-    """
+    """Where a run first differs from the literal formulas, in a decision or an index; None if it never does."""
     name, parameters = VARIANTS[variant]
     problem, table = world.problem, table_of(world)
     told = literal.Setting(name, tuple(problem.maxima.tolist()), problem.span, groups, **parameters)
@@ -172,7 +168,7 @@ def first_mismatch(
         if not np.allclose(shown, floats(expected), rtol=1e-9, atol=0.0):
             return f"round {now}: indices {shown}, literally {floats(expected)}"
         tied = literal.candidates(told, before, now, expected)
-        arm = tied[0] if exact else max(tied, key=lambda arm: shown[arm])
+        arm = tied[0]
         if event.arm != arm or arms[now - 1] != arm:
             return f"round {now}: arm {event.arm}, literally {arm}; indices {shown}"
     return None

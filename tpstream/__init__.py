@@ -4,21 +4,59 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tpstream.analysis.diagnose import Diagnosis, diagnose
+    from tpstream.analysis.log_regret import LogRegret, log_regret
+    from tpstream.log.reader import Log, read_log, read_logs
     from tpstream.model.errors import TpstreamError
     from tpstream.study.compare import compare
+    from tpstream.study.replay import Replay, WhatIf, replay, what_if
     from tpstream.study.result import Study
     from tpstream.study.run import Run, simulate
     from tpstream.study.scenario import Scenario
+    from tpstream.study.sweep import Sweep, sweep
 
-__all__ = ["Run", "Scenario", "Study", "TpstreamError", "compare", "simulate"]
+__all__ = [
+    "Diagnosis",
+    "Log",
+    "LogRegret",
+    "Replay",
+    "Run",
+    "Scenario",
+    "Study",
+    "Sweep",
+    "TpstreamError",
+    "WhatIf",
+    "compare",
+    "diagnose",
+    "log_regret",
+    "read_log",
+    "read_logs",
+    "replay",
+    "simulate",
+    "sweep",
+    "what_if",
+]
 
 _HOMES = {
+    "Diagnosis": "tpstream.analysis.diagnose",
+    "Log": "tpstream.log.reader",
+    "LogRegret": "tpstream.analysis.log_regret",
+    "Replay": "tpstream.study.replay",
     "Run": "tpstream.study.run",
     "Scenario": "tpstream.study.scenario",
     "Study": "tpstream.study.result",
+    "Sweep": "tpstream.study.sweep",
     "TpstreamError": "tpstream.model.errors",
+    "WhatIf": "tpstream.study.replay",
     "compare": "tpstream.study.compare",
+    "diagnose": "tpstream.analysis.diagnose",
+    "log_regret": "tpstream.analysis.log_regret",
+    "read_log": "tpstream.log.reader",
+    "read_logs": "tpstream.log.reader",
+    "replay": "tpstream.study.replay",
     "simulate": "tpstream.study.run",
+    "sweep": "tpstream.study.sweep",
+    "what_if": "tpstream.study.replay",
 }
 
 

@@ -1,4 +1,4 @@
-"""Intervals: how sure a mean over runs is."""
+"""Intervals: how sure a mean or a share over runs is."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,10 @@ from scipy import stats
 from tpstream.model.arrays import Floats
 
 LEVEL = 0.95
+RESAMPLES = 2000
+"""Resamples behind a bootstrap interval."""
+CORRECTED = 1000
+"""Up to so many runs the bootstrap is bias-corrected and accelerated; beyond, that changes nothing and costs much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,3 +31,30 @@ def t_interval(values: Floats) -> Interval:
         return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
     half = stats.t.ppf((1 + LEVEL) / 2, runs - 1) * values.std(axis=0, ddof=1) / np.sqrt(runs)
     return Interval(mean, mean - half, mean + half)
+
+
+def bootstrap_interval(values: Floats) -> tuple[float, float]:
+    """The bootstrap interval (BCa) for the mean of some runs; always from the same resamples, so it is repeatable."""
+    runs = len(values)
+    if runs == 1:
+        return np.nan, np.nan
+    if np.ptp(values) == 0:
+        return float(values[0]), float(values[0])
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=max(1, 1_000_000 // runs),
+        confidence_level=LEVEL,
+        method="BCa" if runs <= CORRECTED else "percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's interval for a share; unlike the usual one it holds near 0 and 1."""
+    if trials == 0:
+        return np.nan, np.nan
+    found = stats.binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
+    return float(found.low), float(found.high)

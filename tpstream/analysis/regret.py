@@ -1,5 +1,7 @@
 """Pseudo-regret: what was lost against the best arm, in expectation, at the pulls themselves."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
@@ -17,10 +19,9 @@ def checkpoints(horizon: int) -> Ints:
 
 def count_pulls(arms: Ints, number_of_arms: int, rounds: Ints) -> Ints:
     """How often each arm was pulled up to and including each of the rounds; of shape (rounds, arms)."""
-    stretch = np.searchsorted(rounds, np.arange(1, rounds[-1] + 1))
-    counts = np.zeros((len(rounds), number_of_arms), dtype=np.int64)
-    np.add.at(counts, (stretch, arms[: rounds[-1]]), 1)
-    return counts.cumsum(axis=0)
+    tally = Tally(number_of_arms, rounds)
+    tally.add(arms[: rounds[-1]])
+    return tally.counts()
 
 
 def pseudo_regret(counts: Ints, means: Floats) -> Floats:
@@ -32,3 +33,26 @@ def pseudo_regret(counts: Ints, means: Floats) -> Floats:
 def regret_by_round(arms: Ints, means: Floats) -> Floats:
     """The cumulative pseudo-regret after every round."""
     return np.cumsum(means.max() - means[arms])
+
+
+class Tally:
+    """Counts the pulls of every arm up to each checkpoint, from the arms of the rounds as they come."""
+
+    def __init__(self, number_of_arms: int, rounds: Ints) -> None:
+        self._rounds = rounds
+        self._counts = np.zeros((len(rounds), number_of_arms), dtype=np.int64)
+        self._done = 0
+
+    def add(self, arms: Ints) -> None:
+        """Count the arms of the next rounds."""
+        first, last = self._done + 1, self._done + len(arms)
+        begin, end = np.searchsorted(self._rounds, [first, last])
+        cuts = [0, *(self._rounds[begin:end] - self._done).tolist(), len(arms)]
+        for row, (start, stop) in enumerate(pairwise(cuts), start=begin):
+            if stop > start:
+                self._counts[row] += np.bincount(arms[start:stop], minlength=self._counts.shape[1])
+        self._done = last
+
+    def counts(self) -> Ints:
+        """How often each arm was pulled up to and including each checkpoint; of shape (rounds, arms)."""
+        return self._counts.cumsum(axis=0)

@@ -1,51 +1,76 @@
 """The application: its options, and what happens to errors."""
 
-import logging
+import os
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from tpstream.model.errors import TpstreamError
+from tpstream.model.version import own_version
+
+COMMANDS = ("simulate", "studies", "replay", "evidence", "logs", "theory", "paper", "data", "describe")
+"""The modules with the commands, in the order in which the help shows them."""
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted from the keyboard, as in any shell."""
+UsageError: Any = typer.BadParameter.__base__
+"""What Typer raises when the words of a command line are wrong; it has no public name for it."""
 
 app = typer.Typer(
     name="tpstream",
     help="Simulate, record and compare decisions whose feedback trickles in over time.",
-    no_args_is_help=True,
+    epilog="Start with: tpstream run setting-1 --horizon 2000",
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def main() -> None:
-    """The console script: an error of ours is one line and exit code 2, never a traceback."""
-    from tpstream.cli import describe, simulate  # noqa: F401 (they add their commands)
-
+    """The console script: an error is one line and exit code 2, never a traceback."""
+    for name in COMMANDS:
+        import_module(f"tpstream.cli.{name}")
     try:
-        app()
+        code: int = app(prog_name="tpstream", standalone_mode=False) or 0
     except TpstreamError as error:
-        sys.stderr.write(f"tpstream: {error}\n")
-        sys.exit(2)
+        code = _complain(str(error))
+    except UsageError as error:
+        code = _complain(_about_usage(error))
+    except OSError as error:
+        code = _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code == INTERRUPTED:
         sys.stderr.write("tpstream: interrupted\n")
-        sys.exit(130)
+    sys.exit(code)
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write(f"tpstream: {message}\n")
+    return 2
+
+
+def _about_usage(error: Any) -> str:
+    """Typer's complaint as one line, with the place of the remedy."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    command = error.ctx.command_path if error.ctx else "tpstream"
+    return f"{message[:1].lower()}{message[1:]}; see `{command} --help`"
 
 
 @app.callback()
 def _before(
+    context: typer.Context,
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell the story of every run.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", metavar="")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell the story of every run.", metavar="")] = False,
 ) -> None:
     if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"tpstream {installed('tpstream')}")
+        typer.echo(f"tpstream {own_version()}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
     if verbose:
-        import structlog
+        from tpstream.model.story import VERBOSE
 
-        structlog.configure(
-            logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-            wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
-        )
+        os.environ[VERBOSE] = "1"

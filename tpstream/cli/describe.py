@@ -16,15 +16,18 @@ class Listable(StrEnum):
 
     policies = "policies"
     rewards = "rewards"
+    delays = "delays"
+    arrivals = "arrivals"
     scenarios = "scenarios"
 
 
-@app.command()
+@app.command(rich_help_panel="Describe")
 def validate(
     scenario: ScenarioPath,
     *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the scenario as resolved, defaults filled in.")
+        bool,
+        typer.Option("--json", metavar="", help="Print the scenario as JSON instead, with all defaults filled in."),
     ] = False,
 ) -> None:
     """Check a scenario file and say what it describes."""
@@ -45,9 +48,9 @@ def validate(
     typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
 
 
-@app.command(name="list")
-def list_names(what: Annotated[Listable, typer.Argument(help="What to list.")]) -> None:
-    """List the policies, reward models or scenarios that can be used by name."""
+@app.command(name="list", rich_help_panel="Describe")
+def list_names(what: Annotated[Listable, typer.Argument(help="What to list.", show_default=False)]) -> None:
+    """List the policies, reward models, delays, arrival processes or scenarios that can be used by name."""
     if what is Listable.scenarios:
         from tpstream.study.shipped import describe_shipped
 
@@ -58,7 +61,7 @@ def list_names(what: Annotated[Listable, typer.Argument(help="What to list.")]) 
     print_table([what.value, "about", "parameters"], describe(what.value))
 
 
-@app.command()
+@app.command(rich_help_panel="Describe")
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
     from tpstream.study.schema import json_schema

@@ -1,28 +1,146 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-ScenarioPath = Annotated[str, typer.Argument(help="A scenario file, or the name of one that ships, e.g. setting-1.")]
+
+class LogFormats(StrEnum):
+    """The forms in which a run can write its log."""
+
+    jsonl = "jsonl"
+    arrow = "arrow"
+
+
+class Engines(StrEnum):
+    """Where time comes from."""
+
+    auto = "auto"
+    compiled = "compiled"
+    simpy = "simpy"
+
+
+def at_least(least: int) -> Callable[[int | None], int | None]:
+    """A check of an option's value; it names the value, which Typer's own does not."""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and value < least:
+            raise typer.BadParameter(f"must be at least {least}, got {value}")
+        return value
+
+    return check
+
+
+ScenarioPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENARIO", help="A scenario file, or the name of one that ships (see `tpstream list scenarios`)."
+    ),
+]
 PolicyNames = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
         "-p",
-        help="A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more. [default: those of the scenario]",
+        metavar="NAME",
+        show_default="those of the scenario",
+        help="A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more (see `tpstream list policies`).",
     ),
 ]
 Runs = Annotated[
-    int, typer.Option("--runs", "-n", min=1, help="Runs of every policy, each with its own random numbers.")
+    int,
+    typer.Option(
+        "--runs",
+        "-n",
+        metavar="N",
+        callback=at_least(1),
+        help="Runs of every policy. Run k has the same random numbers under every policy.",
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="The seed of the first random stream. [default: the scenario's]")
+    int | None,
+    typer.Option(
+        "--seed",
+        "-s",
+        metavar="N",
+        callback=at_least(0),
+        show_default="the scenario's",
+        help="Where all random numbers come from; the same seed gives the same result.",
+    ),
 ]
-Horizon = Annotated[int | None, typer.Option("--horizon", "-t", min=1, help="Rounds. [default: the scenario's]")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes. [default: one for each core]")]
-Logs = Annotated[Path | None, typer.Option("--log", help="A folder in which every run leaves its event log.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite logs and figures that are there already.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the result: no progress, no hints.")]
+Horizon = Annotated[
+    int | None,
+    typer.Option(
+        "--horizon",
+        "-t",
+        metavar="ROUNDS",
+        callback=at_least(1),
+        show_default="the scenario's",
+        help="How many decisions are made.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        callback=at_least(1),
+        show_default="one for each core",
+        help="Cores that share the runs; their number changes no result.",
+    ),
+]
+Engine = Annotated[
+    Engines,
+    typer.Option(
+        "--engine", "-e", help="The compiled loop, SimPy, or (auto) compiled where it can; they decide alike."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FOLDER",
+        show_default="none",
+        help="Keeps every finished run, so that the same command goes on after an interruption, and gets the results.",
+    ),
+]
+Rounds = Annotated[
+    str | None,
+    typer.Option(
+        "--rounds",
+        metavar="N,N,...",
+        show_default="the last",
+        help="Rounds at which results are given besides the last, e.g. 1000,10000 or 1000:5000:1000.",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        show_default="none",
+        help="The scheduler of a Dask cluster that does the work, e.g. tcp://host:8786.",
+    ),
+]
+Logs = Annotated[
+    Path | None,
+    typer.Option(
+        "--log", "-l", metavar="FOLDER", show_default="none", help="Where every run leaves a log of all its events."
+    ),
+]
+LogFormat = Annotated[
+    LogFormats,
+    typer.Option(
+        "--log-format", help="Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite logs that are there already.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON, and nothing else.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", help="Print the result only: no progress, no places of files.")
+]

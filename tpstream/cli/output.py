@@ -6,16 +6,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tpstream.study.compare import Progress
+    from rich.progress import Progress as Rich
+
+
+class Bar:
+    """A bar with the rate of rounds; it can be told late how many there are."""
+
+    def __init__(self, rich: "Rich", title: str, rounds: int | None) -> None:
+        self._rich = rich
+        self._task = rich.add_task(title, total=rounds, rate="")
+
+    def expect(self, rounds: int) -> None:
+        """So many rounds are going to be done."""
+        self._rich.update(self._task, total=rounds)
+
+    def __call__(self, rounds: int) -> None:
+        """So many rounds were done since the last call."""
+        self._rich.update(self._task, advance=rounds)
+        speed = self._rich.tasks[0].speed
+        self._rich.update(self._task, rate=f"{speed:,.0f} rounds/s" if speed else "")
 
 
 @contextmanager
-def show_progress(title: str, rounds: int, *, show: bool) -> "Iterator[Progress | None]":
-    """A bar on standard error with rate and remaining time; gone when the work is done."""
-    if not show:
+def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iterator[Bar | None]":
+    """A bar on standard error with rate and remaining time; gone when the work is done, absent where nobody looks."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (show and console.is_terminal):
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -25,15 +45,8 @@ def show_progress(title: str, rounds: int, *, show: bool) -> "Iterator[Progress 
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=rounds, rate="")
-
-        def advance(done: int) -> None:
-            bar.update(task, advance=done)
-            speed = bar.tasks[task].speed
-            bar.update(task, rate=f"{speed:,.0f} rounds/s" if speed else "")
-
-        yield advance
+    with Progress(*columns, console=console, transient=True) as rich:
+        yield Bar(rich, title, rounds)
 
 
 def print_table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:

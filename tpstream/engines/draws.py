@@ -1,10 +1,15 @@
-"""The rewards of a run: the n-th pull of an arm pays the same whatever the policy and the engine."""
+"""The draws of a run: the n-th pull of an arm pays the same, and meets the same delays, whatever the policy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from tpstream.model.arrays import Floats
-from tpstream.model.errors import RewardError
-from tpstream.model.protocols import Recorded
+from tpstream.delays.compose import sample_schedule
+from tpstream.model.arrays import Bools, Floats
+from tpstream.model.errors import RewardError, TpstreamError
+from tpstream.model.protocols import Recorded, Schedule
 from tpstream.model.streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 
@@ -12,58 +17,137 @@ TOLERANCE = 1e-9
 """How far a sum of parts may exceed its arm's maximum by rounding, as a share of the maximum."""
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some pulls of one arm: what they pay (pulls, span), and when, if that is not as in the paper's world."""
+
+    rewards: Floats
+    schedule: Schedule | None
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+
+class Pull(NamedTuple):
+    """What one pull pays, part by part, and when; None for as in the paper's world."""
+
+    rewards: Floats
+    offsets: Floats | None
+    lost: Bools | None
+
+
 class Draws:
-    """Draws every arm's pulls in blocks from that arm's own stream."""
+    """Draws every arm's pulls in blocks from that arm's own stream, once for all readers.
 
-    def __init__(self, world: World) -> None:
+    Policies of one run share the draws: a block is kept until every reader took it, and then forgotten.
+    """
+
+    def __init__(self, world: World, readers: int = 1) -> None:
         arms = range(world.problem.arms)
-        self._world = world
-        self._streams = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in arms]
-        self._blocks: list[Floats] = [np.empty((0, world.problem.span)) for _ in arms]
-        self._used = [0 for _ in arms]
+        self.world = world
+        self._readers = readers
+        self._rewards = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in arms]
+        self._delays = [open_stream(world.seed, world.run, Purpose.DELAYS, arm) for arm in arms]
         self._drawn = [0 for _ in arms]
+        self._kept: dict[tuple[int, int], tuple[Block, int]] = {}
 
-    def next_pull(self, arm: int) -> Floats:
-        """The partial rewards of the arm's next pull."""
-        if self._used[arm] == len(self._blocks[arm]):
-            self._blocks[arm] = self.next_block(arm)
-            self._used[arm] = 0
-        row: Floats = self._blocks[arm][self._used[arm]]
-        self._used[arm] += 1
-        return row
-
-    def next_block(self, arm: int) -> Floats:
-        """The arm's next block of pulls, checked; shorter only where a record ends."""
-        model, first = self._world.rewards.arms[arm], self._drawn[arm]
-        if isinstance(model, Recorded):
-            block = model.recorded(first, BLOCK)
-            if len(block) == 0:
-                name = self._world.problem.names[arm]
-                raise RewardError(
-                    f"arm {name!r} has {first} recorded pulls and the policy asks for one more; "
-                    f'record more, lower the horizon or set draw = "resample"'
-                )
-        else:
-            block = model.sample(self._streams[arm], BLOCK)
-            self._check(arm, block, first)
-        self._drawn[arm] += len(block)
+    def block(self, arm: int, number: int) -> Block:
+        """The arm's block of that number; a reader takes each once, in order."""
+        block, waiting = self._kept.pop((arm, number), (None, self._readers))
+        if block is None:
+            rewards = self._draw(arm)
+            block = Block(rewards, self._schedule(arm, rewards))
+            self._drawn[arm] += len(block)
+        if waiting > 1:
+            self._kept[arm, number] = (block, waiting - 1)
         return block
 
-    def _check(self, arm: int, block: Floats, first: int) -> None:
-        """Refuse what a reward model must not pay; NaN fails every comparison."""
-        problem = self._world.problem
-        where = f"rewards of arm {problem.names[arm]!r}"
-        if not isinstance(block, np.ndarray) or block.shape != (BLOCK, problem.span) or block.dtype != np.float64:
-            got = f"{block.dtype} {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
-            raise RewardError(f"{where}: sample must return float64 of shape ({BLOCK}, {problem.span}), got {got}")
-        bound = problem.maxima[arm] * (1 + TOLERANCE)
-        if block.min() >= 0.0 and block.sum(axis=1).max() <= bound:
-            return
-        for row, parts in enumerate(block):
-            if not (parts.min() >= 0.0 and parts.sum() <= bound):
-                part = int(np.argmin(parts >= 0.0)) + 1
-                shown = f"part {part} = {parts[part - 1]}" if not parts.min() >= 0.0 else f"a total of {parts.sum()}"
-                raise RewardError(
-                    f"{where}: pull {first + row + 1} of the arm has {shown}; "
-                    f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
-                )
+    def _draw(self, arm: int) -> Floats:
+        """The rewards of the arm's next block, checked; fewer only where a record ends."""
+        model, name, first = self.world.rewards.arms[arm], self.world.problem.names[arm], self._drawn[arm]
+        try:
+            if isinstance(model, Recorded):
+                block = model.recorded(first, BLOCK)
+                pulls = len(block)
+            else:
+                block = model.sample(self._rewards[arm], BLOCK)
+                pulls = BLOCK
+        except TpstreamError:
+            raise
+        except Exception as error:
+            raise RewardError(
+                f"{self.world.rewards.name} of arm {name!r}: drawing raised {type(error).__name__} "
+                f"for pulls {first + 1} to {first + BLOCK} of the arm: {error}"
+            ) from error
+        if pulls == 0:
+            raise RewardError(
+                f"arm {name!r} has no recorded pull {first + 1}, but the policy pulls it once more; "
+                f'record more, lower the horizon or set draw = "resample"'
+            )
+        check_block(block, pulls, self.world, arm, first)
+        return np.ascontiguousarray(block)
+
+    def _schedule(self, arm: int, rewards: Floats) -> Schedule | None:
+        """When the parts of a block arrive."""
+        timing = self.world.timing
+        if not timing.delays:
+            return None
+        return sample_schedule(
+            timing.delays,
+            rewards,
+            arm,
+            self._delays[arm],
+            timing.names,
+            first=self._drawn[arm],
+            arm_name=self.world.problem.names[arm],
+        )
+
+
+class Reader:
+    """One policy's way through the draws."""
+
+    def __init__(self, draws: Draws) -> None:
+        arms = range(draws.world.problem.arms)
+        self._draws = draws
+        self._number = [0 for _ in arms]
+        self._pulls: list[Iterator[Pull]] = [iter(()) for _ in arms]
+
+    def next_pull(self, arm: int) -> Pull:
+        """The arm's next pull."""
+        pull = next(self._pulls[arm], None)
+        if pull is None:
+            self._pulls[arm] = _pulls(self.next_block(arm))
+            pull = next(self._pulls[arm])
+        return pull
+
+    def next_block(self, arm: int) -> Block:
+        """The arm's next block of pulls."""
+        block = self._draws.block(arm, self._number[arm])
+        self._number[arm] += 1
+        return block
+
+
+def _pulls(block: Block) -> Iterator[Pull]:
+    if block.schedule is None:
+        return (Pull(rewards, None, None) for rewards in block.rewards)
+    return map(Pull, block.rewards, block.schedule.offsets, block.schedule.lost)
+
+
+def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -> None:
+    """Refuse what a reward model must not pay; NaN fails every comparison."""
+    problem = world.problem
+    where = f"{world.rewards.name} of arm {problem.names[arm]!r}"
+    if not isinstance(block, np.ndarray) or block.shape != (pulls, problem.span) or block.dtype != np.float64:
+        got = f"{block.dtype} {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
+        raise RewardError(f"{where}: sample must return float64 of shape ({pulls}, {problem.span}), got {got}")
+    bound = problem.maxima[arm] * (1 + TOLERANCE)
+    if block.min() >= 0.0 and block.sum(axis=1).max() <= bound:
+        return
+    for row, parts in enumerate(block):
+        if not (parts.min() >= 0.0 and parts.sum() <= bound):
+            part = int(np.argmin(parts >= 0.0)) + 1
+            shown = f"part {part} = {parts[part - 1]}" if not parts.min() >= 0.0 else f"a total of {parts.sum()}"
+            raise RewardError(
+                f"{where}: pull {first + row + 1} of the arm has {shown}; "
+                f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
+            )

@@ -8,32 +8,37 @@ from tpstream.model.events import Events
 from tpstream.model.problem import Problem
 from tpstream.model.ring import Ring
 
-PULL, PARTIAL, CLOSED = 0, 1, 2  # Kind's numbers; Numba wants plain ones
+PULL, PARTIAL, CLOSED, LATE, DROPPED = 0, 1, 2, 3, 4  # Kind's numbers; Numba wants plain ones
+IMPUTED = 0
+"""A part that is credited with the default at the closing, since it did not come: an event of kind partial."""
 KINDS = 8
 
 
 class Outbox:
     """Events since the last decision, each as one number, and the rewards of the open pulls."""
 
-    def __init__(self, problem: Problem, *, clairvoyant: bool) -> None:
+    def __init__(self, problem: Problem, *, clairvoyant: bool, default: float = np.nan) -> None:
         self._span = problem.span
         self._clairvoyant = clairvoyant
+        self._default = default
         self._ring = Ring()
         self._rewards = np.zeros((1, problem.span))
         self._credited = np.zeros(1)
         self._seq = 0
+        self._instant: float | None = None
+        self._starts: list[int] = []
+        self._times: list[float] = []
         self.arms = np.zeros(problem.horizon, dtype=np.int64)
         self.codes: list[int] = []
-        self.starts: list[int] = []
-        self.times: list[float] = []
         self.finished: list[int] = []
 
-    def begin(self, time: float) -> None:
-        """What follows happens at this time, and in canonical order among itself."""
-        self.starts.append(len(self.codes))
-        self.times.append(time)
+    def open_instant(self, time: float) -> None:
+        """What follows is delivered at this time, in canonical order among itself."""
+        if time != self._instant:
+            self._begin(time)
+            self._instant = time
 
-    def add_pull(self, pull: int, arm: int, rewards: Floats) -> None:
+    def add_pull(self, pull: int, time: float, arm: int, rewards: Floats) -> None:
         """A decision was made; the rewards stay here until their parts are delivered."""
         before = self._ring.reserve(pull)
         if before != self._ring.capacity:
@@ -41,10 +46,12 @@ class Outbox:
             self._credited = self._ring.enlarge(self._credited, before, pull)
         self._rewards[pull % self._ring.capacity] = rewards
         self.arms[pull - 1] = arm
+        self._begin(time)
+        self._instant = None
         self.codes.append(self.code(pull, 0, PULL))
 
     def code(self, pull: int, place: int, kind: int) -> int:
-        """An event as a number that sorts by pull, then place: part 1 to span, then closed."""
+        """An event as a number that sorts by pull, then place: part 1 to span, then closed; then kind."""
         return (pull * (self._span + 2) + place) * KINDS + kind
 
     def partial_codes(self, pull: int) -> range:
@@ -58,20 +65,31 @@ class Outbox:
     def take(self, round: int) -> Events:
         """Everything gathered, as events; the outbox is empty then."""
         codes = np.array(self.codes, dtype=np.int64)
-        starts = np.array(self.starts, dtype=np.int64)
-        times = np.array(self.times)
         time, kind, pull, arm, part, value = _columns(
-            codes, starts, times, self._span, self._clairvoyant, self.arms, self._rewards, self._credited
+            codes,
+            np.array(self._starts, dtype=np.int64),
+            np.array(self._times),
+            self._span,
+            self._clairvoyant,
+            self._default,
+            self.arms,
+            self._rewards,
+            self._credited,
         )
         seq = np.arange(self._seq, self._seq + len(codes))
         self._seq += len(codes)
         for done in self.finished:
             self._ring.release(done)
         self.codes.clear()
-        self.starts.clear()
-        self.times.clear()
+        self._starts.clear()
+        self._times.clear()
         self.finished.clear()
+        self._instant = None
         return Events(seq, time, kind, np.full(len(codes), round), pull, arm, part, value)
+
+    def _begin(self, time: float) -> None:
+        self._starts.append(len(self.codes))
+        self._times.append(time)
 
 
 @cached
@@ -81,13 +99,14 @@ def _columns(
     times: Floats,
     span: int,
     clairvoyant: bool,  # noqa: FBT001
+    default: float,
     arms: Ints,
     rewards: Floats,
     credited: Floats,
 ) -> tuple[Floats, Bytes, Ints, Ints, Ints, Floats]:
     """The events' columns; events of one instant are put in canonical order, and open pulls are credited."""
     count, capacity = codes.size, credited.size
-    time, value = np.empty(count), np.empty(count)
+    time, value = np.empty(count), np.full(count, np.nan)
     kind = np.empty(count, dtype=np.int8)
     pull, arm, part = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     for instant in range(starts.size):
@@ -98,23 +117,25 @@ def _columns(
                 codes[begin:end] = np.sort(codes[begin:end])
                 break
         for event in range(begin, end):
-            place = codes[event] // KINDS
-            number = place // (span + 2)
-            row = number % capacity
+            sort, place = codes[event] % KINDS, codes[event] // KINDS
+            pull[event] = place // (span + 2)
+            part[event] = place % (span + 2)
+            row = pull[event] % capacity
             time[event] = times[instant]
-            kind[event] = codes[event] % KINDS
-            pull[event] = number
-            arm[event] = arms[number - 1]
-            part[event] = 0
+            arm[event] = arms[pull[event] - 1]
+            kind[event] = PARTIAL if sort == IMPUTED and part[event] > 0 else sort
             if kind[event] == PARTIAL:
-                part[event] = place % (span + 2)
-                value[event] = rewards[row, part[event] - 1]
+                value[event] = default if sort == IMPUTED else rewards[row, part[event] - 1]
                 credited[row] += value[event]
-            elif kind[event] == CLOSED:
+            elif sort == LATE:
+                value[event] = rewards[row, part[event] - 1]
+            elif sort == CLOSED:
+                part[event] = 0
                 value[event] = credited[row]
-            else:
+            elif sort == PULL:
                 credited[row] = 0.0
-                value[event] = _total(rewards, row) if clairvoyant else np.nan
+                if clairvoyant:
+                    value[event] = _total(rewards, row)
     return time, kind, pull, arm, part, value
 
 

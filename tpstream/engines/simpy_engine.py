@@ -1,78 +1,200 @@
 """The SimPy engine, the reference: a process per pull emits its parts, a policy process decides, the bus tells."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 import numpy as np
+import simpy
 from simpy.events import Event
 
+from tpstream.delays.compose import arrival_times, guarded
 from tpstream.engines.bus import Bus
-from tpstream.engines.draws import Draws
+from tpstream.engines.clock import STRETCH
+from tpstream.engines.draws import Draws, Pull, Reader
+from tpstream.engines.errand import Errand
 from tpstream.engines.outbox import Outbox
-from tpstream.engines.timeline import DECISION, END, Timeline
-from tpstream.model.arrays import Ints
-from tpstream.model.protocols import Policy
+from tpstream.engines.timeline import CLOSING, DECISION, END, Timeline
+from tpstream.engines.timetable import timetable
+from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.errors import DelayError, TpstreamError
+from tpstream.model.protocols import Policy, ProcessDelay
+from tpstream.model.streams import Purpose, open_stream
 from tpstream.model.world import World
+from tpstream.policies.blame import blame
 from tpstream.policies.runner import check_arm
 
 Process = Generator[Event, None, None]
-PROGRESS_EVERY = 1000
-"""Rounds between two calls of a progress callback."""
 
 
 class SimpyEngine:
     """One run of a world under a policy; subscribe sinks to its bus, then run it."""
 
     def __init__(
-        self, world: World, policy: Policy, label: str, *, clairvoyant: bool = False, indices: bool = False
+        self,
+        world: World,
+        policy: Policy,
+        label: str,
+        *,
+        clairvoyant: bool = False,
+        indices: bool = False,
+        reader: Reader | None = None,
     ) -> None:
+        problem, timing = world.problem, world.timing
         self._world = world
         self._policy = policy
         self._label = label
         self._indices = indices
-        self._outbox = Outbox(world.problem, clairvoyant=clairvoyant)
-        self._timeline = Timeline(self._outbox.begin)
-        self._draws = Draws(world)
-        self._offsets = np.arange(world.problem.span, dtype=np.float64)
-        self._round = 0
-        self._shown = np.empty((0, world.problem.arms))
+        default = np.nan if timing.default is None else timing.default
+        self._outbox = Outbox(problem, clairvoyant=clairvoyant, default=default)
+        self._timeline = Timeline(self._outbox.open_instant)
+        self._reader = Reader(Draws(world)) if reader is None else reader
+        self._offsets = np.arange(problem.span, dtype=np.float64)
+        self._none_lost = np.zeros(problem.span, dtype=np.bool_)
+        self._resources = {name: simpy.Resource(self._timeline, size) for name, size in timing.resources.items()}
+        self._services = [open_stream(world.seed, world.run, Purpose.SERVICE, arm) for arm in range(problem.arms)]
+        self._pause = self._timeline.event()
+        self._failure: Exception | None = None
+        self._round = 0  # the last that was decided
+        self._shown = np.empty((0, problem.arms))
         self.bus = Bus()
         self.bus.subscribe(f"policy {label}", policy)
 
-    def run(self, progress: Callable[[int], None] | None = None) -> Ints:
-        """Let time pass; returns the arm of every round."""
-        end = self._timeline.event()
-        self._timeline.process(self._decide(end, progress))
-        self._timeline.run(until=None if self._world.drain else end)
+    def stretches(self) -> Iterator[Ints]:
+        """Let time pass; yields the arms of the rounds, a stretch at a time."""
+        self._timeline.process(self._guard(self._decide()))
+        told = 0
+        while told < self._world.problem.horizon:
+            self._timeline.run(until=self._pause)
+            self._raise_failure()
+            yield self._outbox.arms[told : self._round]
+            told = self._round
+        if self._world.drain:
+            self._timeline.run()
+            self._raise_failure()
         self._publish(self._round)
-        return self._outbox.arms
 
-    def _decide(self, end: Event, progress: Callable[[int], None] | None) -> Process:
+    def run(self) -> Ints:
+        """Let all time pass; returns the arm of every round."""
+        return np.concatenate(list(self.stretches()))
+
+    def _decide(self) -> Process:
         """The policy process: in every round, hear what was delivered before, decide, start the pull."""
         problem = self._world.problem
-        for self._round in range(1, problem.horizon + 1):
-            time = float(self._round)
+        times = self._times().tolist()
+        for round, time in enumerate(times, start=1):
             yield self._timeline.moment(time, DECISION)
-            self._publish(self._round - 1)
-            arm = check_arm(self._policy.decide(self._round), problem, self._round, self._label)
-            if self._indices:
-                self._shown = self._policy.indices()[np.newaxis]
-            self._outbox.begin(time)
-            self._outbox.add_pull(self._round, arm, self._draws.next_pull(arm))
-            self._timeline.process(self._emit(self._round, time))
-            if progress is not None and self._round % PROGRESS_EVERY == 0:
-                progress(self._round)
+            self._publish(self._round)
+            try:
+                arm = check_arm(self._policy.decide(round), problem, round, self._label)
+                if self._indices:
+                    self._shown = self._policy.indices()[np.newaxis]
+            except TpstreamError:
+                raise
+            except Exception as error:
+                raise blame(error, self._label, f"in round {round}") from error
+            drawn = self._reader.next_pull(arm)
+            self._outbox.add_pull(round, time, arm, drawn.rewards)
+            self._timeline.process(self._start(round, time, arm, drawn))
+            self._round = round
+            if round % STRETCH == 0 and round < problem.horizon:
+                self._stop()
         yield self._timeline.moment(time, END)
-        end.succeed()
+        self._stop()
+
+    def _times(self) -> Floats:
+        """When the decisions are due."""
+        stream = open_stream(self._world.seed, self._world.run, Purpose.ARRIVALS)
+        timing = self._world.timing
+        return arrival_times(timing.arrivals, stream, self._world.problem.horizon, timing.arrivals_name)
+
+    def _start(self, pull: int, time: float, arm: int, drawn: Pull) -> Process:
+        """The process of one pull; in the paper's world it has nothing to look up."""
+        timing = self._world.timing
+        plain = drawn.offsets is None and timing.calendar is None and timing.window is None
+        if plain and timing.process is None:
+            return self._emit(pull, time)
+        offsets = self._offsets if drawn.offsets is None else drawn.offsets
+        lost = self._none_lost if drawn.lost is None else drawn.lost
+        times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets)
+        if timing.process is not None:
+            return self._guard(self._run_errand(timing.process, pull, time, arm, times, lost))
+        return self._follow(pull, timetable(self._outbox, pull, time, times, lost, timing))
 
     def _emit(self, pull: int, time: float) -> Process:
-        """The process of one pull: deliver each part at its time, then close."""
+        """Deliver each part at its time, then close."""
         known, tick, deliver = self._timeline.ticks.get, self._timeline.tick, self._outbox.codes.append
         for due, code in zip((self._offsets + time).tolist(), self._outbox.partial_codes(pull), strict=True):
             yield known(due) or tick(due)
             deliver(code)
         deliver(self._outbox.closed_code(pull))
         self._outbox.finished.append(pull)
+
+    def _follow(self, pull: int, moments: list[tuple[float, int]]) -> Process:
+        """Do what the timetable says."""
+        now, deliver = None, self._outbox.codes.append
+        for due, code in moments:
+            if due != now:
+                yield self._timeline.tick(due)
+                now = due
+            deliver(code)
+        self._outbox.finished.append(pull)
+
+    def _run_errand(
+        self, process: ProcessDelay, pull: int, time: float, arm: int, times: Floats, lost: Bools
+    ) -> Process:
+        """Let a user's process deliver the parts; those that are lost before it are dropped when that shows."""
+        timing, name = self._world.timing, self._world.timing.process_name
+        arrivals = sorted((due, part) for part, due in enumerate(times.tolist(), start=1) if not lost[part - 1])
+        errand = Errand(
+            self._outbox,
+            self._timeline,
+            pull,
+            arm,
+            arrivals,
+            self._resources,
+            self._services[arm],
+            name,
+            default=timing.default,
+            span=len(times),
+        )
+        for part in (np.flatnonzero(lost) + 1).tolist():
+            self._timeline.process(self._lose(errand, part, float(times[part - 1])))
+        if timing.window is not None:
+            self._timeline.process(self._close(errand, time + timing.window))
+        steps = guarded(lambda: process.run(errand), name, f"pull {pull}")
+        try:
+            yield from steps
+        except TpstreamError:
+            raise
+        except Exception as error:
+            raise DelayError(f"{name} raised {type(error).__name__} in pull {pull}: {error}") from error
+        errand.check_complete()
+
+    def _lose(self, errand: Errand, part: int, due: float) -> Process:
+        yield self._timeline.tick(due)
+        errand.lose(part)
+
+    def _close(self, errand: Errand, due: float) -> Process:
+        yield self._timeline.moment(due, CLOSING)
+        errand.close()
+
+    def _guard(self, process: Process) -> Process:
+        """A process whose error leaves the engine as it is: SimPy would build it anew from its arguments."""
+        try:
+            yield from process
+        except Exception as error:  # noqa: BLE001 (it is raised again, outside of SimPy)
+            self._failure = self._failure or error
+            self._stop()
+
+    def _stop(self) -> None:
+        """Let `stretches` look at the world outside."""
+        pause, self._pause = self._pause, self._timeline.event()
+        pause.succeed()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            self._publish(self._round)
+            raise self._failure
 
     def _publish(self, round: int) -> None:
         """Tell everything that happened since the decision of this round, that decision included."""

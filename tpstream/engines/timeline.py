@@ -7,8 +7,8 @@ from typing import Any
 import simpy
 from simpy.events import Event
 
-DECISION, DELIVERY, END = 0, 2, 3
-"""What comes first at one time. SimPy's own timeouts have priority 1, so users' processes run between the two."""
+DECISION, DELIVERY, CLOSING, END = -1, 2, 3, 4
+"""What comes first at one time. SimPy's own events have priority 0 or 1: users' processes run after the decision."""
 
 
 class Timeline(simpy.Environment):

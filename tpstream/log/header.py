@@ -1,12 +1,13 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from tpstream.model.problem import Problem
+from tpstream.model.version import own_version
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old one could go wrong."""
@@ -49,12 +50,5 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 def package_versions() -> dict[str, str]:
     """The versions of tpstream and of the packages that its numbers depend on."""
-    versions = {"tpstream": _own_version()}
+    versions = {"tpstream": own_version()}
     return versions | {name: version(name) for name in PACKAGES}
-
-
-def _own_version() -> str:
-    try:
-        return version("tpstream")
-    except PackageNotFoundError:
-        return "unknown"

@@ -1,97 +1,204 @@
 """The readable form of a log: JSON lines, written through structlog; header first, then events, then the end."""
 
-import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
 import structlog
 
+from tpstream.log.columns import TYPES, Columns
+from tpstream.log.files import LogFile
+from tpstream.log.form import Ending, decode_header
 from tpstream.log.header import Header
-from tpstream.model.errors import LogError
-from tpstream.model.events import Event, Events
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import LogError, did_you_mean
+from tpstream.model.events import NAMES, Event, Events
 
-FLUSH_EVENTS = 8192
-FLUSH_SECONDS = 0.5
-"""A batch is written when it is this large or this old: a killed run loses no more."""
+CHUNK = 1 << 22
+"""Bytes that are decoded at a time."""
+TAIL = 1 << 16
+"""Bytes at the end of a file in which its last line is looked for first."""
+CODES = {name: code for code, name in enumerate(NAMES)}
 
 _encoder = msgspec.json.Encoder()
 
 
-class End(msgspec.Struct, frozen=True):
+class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The last line of a complete log: how many events there are."""
 
     end: int
 
 
+_BROKEN = (msgspec.DecodeError, ValueError, KeyError, OverflowError)
+_events = msgspec.json.Decoder(Event)
+_end = msgspec.json.Decoder(End)
+
+
 def render(_: object, __: str, record: structlog.typing.EventDict) -> bytes:
     """The structlog renderer: one JSON object a line, a whole batch in one call."""
-    lines: list[Header | Event | End] = record["lines"]
+    lines: Sequence[Header | Event | End] = record["lines"]
     return _encoder.encode_lines(lines).removesuffix(b"\n")
 
 
-class JsonLinesSink:
-    """Writes every event it hears to a file; use as a context manager."""
+class JsonLinesWriter:
+    """Writes batches of events as lines."""
 
-    suffix = ".jsonl"
-
-    def __init__(self, path: Path, header: Header, *, force: bool = False) -> None:
-        self.path = path
-        self._header = header
-        self._batch: list[Events] = []
-        self._waiting = 0
-        self._written = 0
-        self._file = open_log(path, force=force)
-        self._logger = structlog.wrap_logger(structlog.BytesLogger(self._file), processors=[render])
-        self._flushed = time.monotonic()
+    def __init__(self, file: LogFile, header: Header) -> None:
+        self._logger = structlog.wrap_logger(structlog.BytesLogger(file), processors=[render])  # type: ignore[arg-type]
         self._write([header])
 
-    def hear(self, events: Events) -> None:
-        """Keep the events and write a batch when it is large or old enough."""
-        self._batch.append(events)
-        self._waiting += len(events)
-        if self._waiting >= FLUSH_EVENTS or time.monotonic() - self._flushed >= FLUSH_SECONDS:
-            self.flush()
+    def write(self, events: Events) -> None:
+        """Write a batch."""
+        self._write(list(events))
 
-    def flush(self) -> None:
-        """Write everything that was heard."""
-        if self._batch:
-            self._write([event for events in self._batch for event in events])
-            self._written += self._waiting
-            self._batch.clear()
-            self._waiting = 0
-        self._flushed = time.monotonic()
+    def end(self, count: int | None) -> None:
+        """Write the end line."""
+        if count is not None:
+            self._write([End(count)])
 
-    def __enter__(self) -> Self:
-        return self
+    def _write(self, lines: Sequence[Header | Event | End]) -> None:
+        self._logger.msg("lines", lines=lines)
 
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        """Write what is left; only a run that came to its end gets an end line."""
+
+@dataclass(frozen=True)
+class JsonLinesReader:
+    """Reads lines as columns, a chunk at a time."""
+
+    path: Path
+    header: Header
+    ending: Ending
+    first: int
+    """Where the events begin, and where they end, in bytes."""
+    last: int
+
+    @staticmethod
+    def open(path: Path) -> "JsonLinesReader":
+        """Read the header and the last lines."""
+        with path.open("rb") as file:
+            line = file.readline()
+            header = decode_header(path, line)
+            first = file.tell()
+            last, ending = _find_end(file, first)
+        return JsonLinesReader(path, header, ending, first, last)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names, piece by piece."""
+        line = 2
+        with self.path.open("rb") as file:
+            file.seek(self.first)
+            while (left := self.last - file.tell()) > 0:
+                chunk = file.read(min(CHUNK, left))
+                if file.tell() < self.last:
+                    chunk += file.readline(self.last - file.tell())
+                yield self._decode(chunk, names, line)
+                line += chunk.count(b"\n")
+
+    def _decode(self, chunk: bytes, names: Sequence[str], line: int) -> Columns:
+        """The columns of some whole lines; an error names the line."""
+        decoder = _decoder(tuple(names))
         try:
-            self.flush()
-            if failure is None:
-                self._write([End(self._written)])
-        finally:
-            self._file.close()
-
-    def _write(self, lines: list[Header] | list[Event] | list[End]) -> None:
-        try:
-            self._logger.msg("lines", lines=lines)
-        except OSError as error:
-            raise LogError(
-                f"{self.path}: cannot write: {error.strerror}; the log holds {self._written} events, "
-                f"free space and run again with --force"
-            ) from error
+            return _to_columns(decoder.decode_lines(chunk), names, len(self.header.arms))
+        except _BROKEN as first:
+            for number, text in enumerate(chunk.splitlines(), line):
+                try:
+                    _to_columns(decoder.decode_lines(text), names, len(self.header.arms))
+                except _BROKEN as error:
+                    raise LogError(f"{self.path}: line {number} is broken: {_explain(error)}") from error
+            raise LogError(f"{self.path}: lines {line} to {number}: {_explain(first)}") from first
 
 
-def open_log(path: Path, *, force: bool) -> BinaryIO:
-    """A new file for a log; one that is there already is kept unless forced."""
+@cache
+def _decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
+    """A decoder of events that skips what is not needed for these columns."""
+    needed = {*names, "kind", "seq"} if "indices" in names else set(names)
+    return msgspec.json.Decoder(
+        msgspec.defstruct(
+            "Line", [(f.name, f.type, f.default) for f in msgspec.structs.fields(Event) if f.name in needed], gc=False
+        )
+    )
+
+
+def _find_end(file: BinaryIO, first: int) -> tuple[int, Ending]:
+    """Where the events end in bytes, and how: with an end line, or torn after some event."""
+    size = file.seek(0, 2)
+    tail = min(TAIL, size - first)
+    while True:
+        file.seek(size - tail)
+        text = file.read(tail)
+        lines = text.splitlines(keepends=True)
+        if len(lines) > 2 or tail == size - first:  # noqa: PLR2004 (a cut line, an event, the end)
+            break
+        tail = min(2 * tail, size - first)
+    torn = bool(lines) and not lines[-1].endswith(b"\n") and not _is_whole(lines[-1])
+    end = None if torn or not lines else _try_end(lines[-1])
+    if torn or end is not None:
+        size -= len(lines.pop())
+    seq = _try_seq(lines[-1]) if lines else -1
+    return size, Ending(seq, end)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without its newline is all there: only its newline is torn off then."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("wb" if force else "xb")
-    except FileExistsError as error:
-        raise LogError(f"{path}: there is a log already; choose another place, or overwrite it with --force") from error
-    except OSError as error:
-        raise LogError(
-            f"{path}: cannot create the log: {error.strerror}; choose a folder that can be written"
-        ) from error
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return line.endswith(b"}")
+
+
+def _try_end(line: bytes) -> int | None:
+    try:
+        return _end.decode(line).end
+    except msgspec.DecodeError:
+        return None
+
+
+def _try_seq(line: bytes) -> int | None:
+    """The number of the event in this line; None for a line that is none, which reading will find."""
+    try:
+        return _events.decode(line).seq
+    except msgspec.DecodeError:
+        return None
+
+
+def _to_columns(lines: list[Any], names: Sequence[str], arms: int) -> Columns:
+    columns: Columns = {}
+    for name in names:
+        column = map(attrgetter(name), lines)
+        if name == "indices":
+            if (indices := _indices(lines, arms)) is not None:
+                columns[name] = indices
+        elif name == "kind":
+            columns[name] = np.array([CODES[kind] for kind in column], dtype=np.int8)
+        else:
+            columns[name] = np.array(list(column), dtype=TYPES[name])
+    return columns
+
+
+def _indices(events: list[Any], arms: int) -> Floats | None:
+    """The index vectors of the pulls: a row for each, or none at all."""
+    rows: list[Any] = [event.indices for event in events if event.kind == "pull" or event.indices is not None]
+    given = sum(row is not None for row in rows)
+    if not given:
+        return None
+    if given < len(rows):
+        raise ValueError("indices are given for some pulls and not for others; give them for all or for none")
+    for event in events:
+        if event.indices is not None and (event.kind != "pull" or len(event.indices) != arms):
+            raise ValueError(
+                f"event {event.seq}, a {event.kind}, has {len(event.indices)} indices; "
+                f"only pulls have some, one for each of the {arms} arms"
+            )
+    return np.array(rows, dtype=np.float64).reshape(-1, arms)
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        kind = str(error.args[0])
+        return f"unknown kind {kind!r}{did_you_mean(kind, NAMES)}"
+    return str(error)

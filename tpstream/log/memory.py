@@ -1,9 +1,10 @@
 """A log that is kept in memory, for a look at a short run."""
 
-import numpy as np
 import pandas as pd
 
-from tpstream.model.events import NAMES, Events
+from tpstream.log.columns import to_columns
+from tpstream.log.frame import frame
+from tpstream.model.events import Events
 
 
 class MemorySink:
@@ -18,25 +19,4 @@ class MemorySink:
 
     def frame(self) -> pd.DataFrame:
         """Everything heard, as a table."""
-        return frame(Events.join(self.batches))
-
-
-def frame(events: Events) -> pd.DataFrame:
-    """Events as a pandas DataFrame with the columns of the log's schema; kinds are a category."""
-    kinds = pd.Categorical.from_codes(events.kind.astype(np.intp), categories=list(NAMES))  # type: ignore[call-overload]
-    table = pd.DataFrame(
-        {
-            "seq": events.seq,
-            "time": events.time,
-            "kind": kinds,
-            "round": events.round,
-            "pull": events.pull,
-            "arm": events.arm,
-            "part": events.part,
-            "value": events.value,
-        }
-    )
-    if events.indices is not None:
-        rows = iter(events.indices)
-        table["indices"] = [next(rows) if kind == "pull" else None for kind in table["kind"]]
-    return table
+        return frame(to_columns(Events.join(self.batches)))

@@ -9,6 +9,8 @@ TpstreamError
  ├─ SubscriberError    a subscriber of the bus raised
  ├─ EngineError        the engine asked for cannot serve the scenario
  ├─ LogError           a log cannot be written, read or trusted
+ ├─ PluginError        a plug-in cannot be loaded, or is not what it says
+ ├─ FigureError        a figure cannot be drawn or written
  └─ StudyError         runs of a study failed, or its folder holds another study
 """
 
@@ -28,8 +30,13 @@ class UnknownNameError(TpstreamError):
     """There is nothing of that name."""
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        known = sorted(known)
+        known = tuple(sorted(known))
+        self._given = what, name, known
         super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
+
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, tuple[str, ...]]]:
+        """Errors travel between processes; this one is made of more than its text."""
+        return UnknownNameError, self._given
 
 
 class PolicyError(TpstreamError):
@@ -54,6 +61,14 @@ class EngineError(TpstreamError):
 
 class LogError(TpstreamError):
     """A log cannot be written, read or trusted."""
+
+
+class PluginError(TpstreamError):
+    """A plug-in cannot be loaded, or is not what it says."""
+
+
+class FigureError(TpstreamError):
+    """A figure cannot be drawn or written."""
 
 
 class StudyError(TpstreamError):

@@ -1,7 +1,7 @@
 """Events: what happens on the timeline, one by one (`Event`) or as columns (`Events`)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from itertools import starmap
 from math import isinf, isnan
@@ -93,6 +93,14 @@ class Events:
     def take(self, chosen: Bytes | Ints | slice) -> "Events":
         """The chosen rows, without indices."""
         return Events(**{field.name: getattr(self, field.name)[chosen] for field in _COLUMNS})
+
+    def cut(self, first: int, last: int) -> "Events":
+        """The events from `first` up to before `last`, with their indices."""
+        rows = slice(first, last)
+        if self.indices is None:
+            return self.take(rows)
+        before, inside = (int(np.count_nonzero(self.kind[part] == Kind.PULL)) for part in (slice(0, first), rows))
+        return replace(self.take(rows), indices=self.indices[before : before + inside])
 
 
 _COLUMNS = [field for field in fields(Events) if field.name != "indices"]

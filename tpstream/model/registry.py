@@ -1,35 +1,101 @@
-"""Registries: what a name in a scenario stands for. Built-ins and installed entry points; nothing is imported early."""
+"""Registries: what a name in a scenario stands for. Built-ins, installed plug-ins, and those of files that were loaded.
+
+Nothing is imported before its name is asked for, and no name makes anything be imported that is neither ours, nor
+installed as a plug-in, nor added by someone who loaded its file.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from tpstream.model.errors import UnknownNameError
+from pydantic import BaseModel
+
+from tpstream.model.errors import PluginError, UnknownNameError
+
+MODELS = ("settings", "arm_settings", "parameters")
+"""Attributes of a definition that are pydantic models."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Registry:
     """The known names of one thing, e.g. policies, and where their definitions live."""
 
     what: str
     group: str
     builtin: Mapping[str, str]
+    needs: tuple[str, ...]
+    """What a definition must have; if that includes a name, it must be the one under which it is registered."""
+    added: dict[str, Any] = field(default_factory=dict)
+    """Definitions of plug-in files, which live as long as the process."""
 
     def names(self) -> list[str]:
-        """Every known name, built-ins first in their own order, then installed ones."""
-        installed = {point.name for point in entry_points(group=self.group)}
-        return [*self.builtin, *sorted(installed - set(self.builtin))]
+        """Every known name, built-ins first in their own order, then the plug-ins'."""
+        others = {point.name for point in installed(self.group)} | self.added.keys()
+        return [*self.builtin, *sorted(others - self.builtin.keys())]
 
     def find(self, name: str) -> Any:
         """The definition of that name."""
+        points = [point for point in installed(self.group) if point.name == name]
+        owners = [owner_of(point) for point in points]
+        if name in self.builtin:
+            owners.insert(0, "tpstream itself")
+        elif name in self.added:
+            return self.added[name]
+        if len(owners) > 1:
+            raise PluginError(f"{self.what} {name!r} is defined by {' and by '.join(owners)}; uninstall one of them")
         if name in self.builtin:
             return load_object(self.builtin[name])
-        for point in entry_points(group=self.group):
-            if point.name == name:
-                return point.load()
+        if points:
+            return self._load(points[0])
         raise UnknownNameError(self.what, name, self.names())
+
+    def obstacle(self, name: str, definition: object) -> str | None:
+        """What keeps the definition from being used under that name, with the remedy; None if nothing does."""
+        if isinstance(definition, type):
+            return f"is the class {definition.__name__}; give an instance, as in {definition.__name__}()"
+        missing = [need for need in self.needs if not hasattr(definition, need)]
+        if missing:
+            return f"is {kind_of(definition)} without {' and '.join(missing)}; a {self.what} needs them"
+        for need in set(self.needs) & set(MODELS):
+            model = getattr(definition, need)
+            if not (isinstance(model, type) and issubclass(model, BaseModel)):
+                return f"has {need} that are no pydantic model but {model!r}; give a class of settings"
+        if "name" in self.needs and definition.name != name:  # type: ignore[attr-defined]
+            return f"calls itself {definition.name!r}; give it the same name in both places"  # type: ignore[attr-defined]
+        return None
+
+    def _load(self, point: EntryPoint) -> Any:
+        """The definition of an installed plug-in, checked."""
+        where = f"{self.what} {point.name!r} of {owner_of(point)}"
+        try:
+            definition = point.load()
+        except Exception as error:
+            raise PluginError(
+                f"{where}: loading {point.value} raised {type(error).__name__}: {error}; mend or uninstall it"
+            ) from error
+        reason = self.obstacle(point.name, definition)
+        if reason:
+            raise PluginError(f"{where}: {point.value} {reason}")
+        return definition
+
+
+@lru_cache
+def installed(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group; looked up once, since every installed package is asked."""
+    return tuple(entry_points(group=group))
+
+
+def owner_of(point: EntryPoint) -> str:
+    """The installed package that an entry point belongs to."""
+    return f"the package {point.dist.name}" if point.dist else "an installed package"
+
+
+def kind_of(definition: object) -> str:
+    """What an object is, in words."""
+    return f"a {type(definition).__name__}"
 
 
 def load_object(path: str) -> Any:

@@ -1,10 +1,14 @@
 """The story of a run, told through structlog: to whoever configured it, else only warnings to standard error."""
 
 import logging
+import os
 import sys
 from typing import Any
 
 import structlog
+
+VERBOSE = "TPSTREAM_VERBOSE"
+"""The environment variable that asks for the whole story; other processes of a study hear of it, too."""
 
 
 def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
@@ -18,6 +22,8 @@ def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
             structlog.processors.add_log_level,
             structlog.processors.LogfmtRenderer(key_order=["level", "event"]),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.DEBUG if os.environ.get(VERBOSE) else logging.WARNING
+        ),
     )
     return quiet.bind(**context)

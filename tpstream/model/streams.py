@@ -15,6 +15,7 @@ class Purpose(IntEnum):
     DELAYS = 1
     ARRIVALS = 2
     POLICY = 3
+    SERVICE = 4
 
 
 def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0) -> np.random.Generator:

@@ -1,9 +1,10 @@
 """The world of one run: all that an engine needs besides a policy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tpstream.model.problem import Problem
 from tpstream.model.protocols import Rewards
+from tpstream.model.timing import Timing
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,3 +16,4 @@ class World:
     seed: int
     run: int
     drain: bool
+    timing: Timing = field(default_factory=Timing)

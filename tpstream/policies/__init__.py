@@ -13,4 +13,5 @@ POLICIES = Registry(
         "uniform": "tpstream.policies.uniform:POLICY",
         "oracle": "tpstream.policies.oracle:POLICY",
     },
+    needs=("name", "parameters", "clairvoyant", "knows_means"),
 )

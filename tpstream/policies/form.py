@@ -34,8 +34,9 @@ class SharedPolicy:
     """A policy in the shared form: arrays as state and compiled scalar functions, for every engine.
 
     State is a NamedTuple (with a name of its own: Numba tells states apart by it) that has a field `indices`, one
-    float for each arm, which `decide` fills. Handlers left out are never called. `slot` is the place of an open pull in
-    the state fields named by `per_pull`: arrays with a row per slot, which engines enlarge as more pulls are open.
+    float for each arm, which `decide` fills. Handlers left out are never called, and hearing less is faster: a policy
+    that needs only sums asks for `on_received` or `on_group` instead of `on_partial`. `slot` is the place of an open
+    pull in the state fields named by `per_pull`: arrays with a row per slot, which engines enlarge as more are open.
     """
 
     name: str
@@ -48,6 +49,11 @@ class SharedPolicy:
     """(state, arm, slot, total), compiled; total is NaN unless the policy is clairvoyant."""
     on_partial: Callable[[Any, int, int, int, float], None] | None = None
     """(state, arm, slot, part, value), compiled."""
+    on_received: Callable[[Any, int, float], None] | None = None
+    """(state, arm, amount), compiled; amount is what the arm's pulls paid at one instant, added by pull, then part."""
+    on_group: Callable[[Any, int, int, float], None] | None = None
+    """(state, arm, group, amount), compiled; a group of parts of one pull is complete and paid this amount. The
+    groups, from 0, are those of the policy's parameter `groups`."""
     on_closed: Callable[[Any, int, int, float], None] | None = None
     """(state, arm, slot, value), compiled; value is all that the pull was credited with."""
     per_pull: tuple[str, ...] = ()

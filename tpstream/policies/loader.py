@@ -1,42 +1,64 @@
-"""Loads the loops for a policy, with its functions inside and its machine code kept on disk."""
+"""Loads loops for a policy: with its functions inside, and their machine code kept on disk."""
 
-import hashlib
+import atexit
 import importlib.util
-import inspect
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tpstream.model import compiled
 from tpstream.model.story import story
-from tpstream.policies import loops
+from tpstream.policies import hearing
+from tpstream.policies.fingerprint import fingerprint, is_in_a_file, plain_function
 from tpstream.policies.form import SharedPolicy
 
-HANDLERS = ("on_pull", "on_partial", "on_closed")
+SOURCES = (Path(hearing.__file__), Path(compiled.__file__))
+"""Files that are compiled into every loop, or say how."""
+HANDLERS = ("on_pull", "on_partial", "on_received", "on_group", "on_closed")
 
 
-@lru_cache(maxsize=256)
-def load_loops(policy: SharedPolicy) -> ModuleType:
-    """The module of loops that calls this policy's functions."""
+@lru_cache(maxsize=1024)
+def load_for(policy: SharedPolicy, source: ModuleType) -> ModuleType:
+    """A copy of a module of loops in which this policy's functions stand where the empty ones did."""
     functions = {name: getattr(policy, name) for name in HANDLERS if getattr(policy, name) is not None}
     functions["policy_decide"] = policy.decide
-    source = Path(loops.__file__)
-    name = f"loops_{''.join(c if c.isalnum() else '_' for c in policy.name)}_{_fingerprint(functions, source)}"
+    module = _load_copy(policy.name, source, functions)
+    if source is not hearing:
+        functions |= _own_functions(load_for(policy, hearing), functions)
+    for name in functions.keys() & vars(module).keys():
+        setattr(module, name, functions[name])
+    return module
+
+
+def _own_functions(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Any]:
+    """The compiled functions that a module of loops defines itself."""
+    return {
+        name: function
+        for name, function in vars(module).items()
+        if name not in replaced and getattr(plain_function(function), "__module__", None) == module.__name__
+    }
+
+
+def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> ModuleType:
+    """The module under a name of its own, which changes whenever the code behind it does."""
+    assert source.__file__ is not None  # noqa: S101 (it is a file of ours)
+    file = Path(source.__file__)
+    plain = "".join(letter if letter.isalnum() else "_" for letter in policy)
+    name = f"{file.stem}_{plain}_{fingerprint(functions, file, *SOURCES)}"
     # With Numba turned off there is nothing to keep, and coverage counts the lines where they are written.
-    place = source if _jit_is_off() else _copy(source, cache_folder() / f"{name}.py")
+    place = file if _jit_is_off() else _copy(file, _folder_for(functions) / f"{name}.py")
     spec = importlib.util.spec_from_file_location(name, place)
     assert spec is not None  # noqa: S101 (a .py file has a loader)
     assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # Numba looks the module up when it reads its cache
     spec.loader.exec_module(module)
-    for attribute, function in functions.items():
-        setattr(module, attribute, function)
     return module
 
 
@@ -50,13 +72,25 @@ def cache_folder() -> Path:
             return folder
     except OSError:
         pass
-    return _folder_of_this_process(folder)
+    _warn(folder)
+    return _folder_of_this_process()
+
+
+def _folder_for(functions: Mapping[str, Any]) -> Path:
+    """Where the code of these functions goes; nobody could ever use that of a shell or a notebook again."""
+    return cache_folder() if is_in_a_file(functions) else _folder_of_this_process()
 
 
 @lru_cache(maxsize=1)
-def _folder_of_this_process(wanted: Path) -> Path:
-    story().warning("compiled code is not kept", folder=str(wanted), remedy="set TPSTREAM_CACHE")
-    return Path(tempfile.mkdtemp(prefix="tpstream-"))
+def _warn(folder: Path) -> None:
+    story().warning("compiled code is not kept", folder=str(folder), remedy="set TPSTREAM_CACHE")
+
+
+@lru_cache(maxsize=1)
+def _folder_of_this_process() -> Path:
+    folder = tempfile.mkdtemp(prefix="tpstream-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _copy(source: Path, target: Path) -> Path:
@@ -67,32 +101,6 @@ def _copy(source: Path, target: Path) -> Path:
             file.write(source.read_bytes())
         Path(partly).replace(target)
     return target
-
-
-def _fingerprint(functions: dict[str, Any], source: Path) -> str:
-    """Changes whenever a source file behind the compiled code does: Numba itself looks at one file only."""
-    digest = hashlib.sha256(source.read_bytes())
-    digest.update(version("numba").encode())
-    files = {file for function in functions.values() for file in _files(_plain(function), set())}
-    for file in sorted(files):
-        digest.update(Path(file).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _files(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
-    """The source files of a function and of the functions that it calls by name."""
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    yield inspect.getfile(function)
-    for name in function.__code__.co_names:
-        called = _plain(function.__globals__.get(name))
-        if inspect.isfunction(called):
-            yield from _files(called, seen)
-
-
-def _plain(function: Any) -> Any:
-    return getattr(function, "py_func", function)
 
 
 def _jit_is_off() -> bool:

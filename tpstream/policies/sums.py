@@ -5,13 +5,27 @@ from tpstream.model.compiled import compiled
 
 
 @compiled
+def two_sum(one: float, other: float) -> tuple[float, float]:
+    """The rounded sum of two numbers, and exactly what rounding lost (Knuth)."""
+    rounded = one + other
+    shifted = rounded - one
+    return rounded, (one - (rounded - shifted)) + (other - shifted)
+
+
+@compiled
 def add(sums: Floats, place: int, value: float) -> None:
-    """Add a value to the sum at a place; the error of the addition is exact (Knuth's two-sum)."""
-    before = sums[place, 0]
-    after = before + value
-    shifted = after - before
-    sums[place, 1] += (before - (after - shifted)) + (value - shifted)
-    sums[place, 0] = after
+    """Add a value to the sum at a place."""
+    rounded, lost = two_sum(sums[place, 0], value)
+    sums[place, 0] = rounded
+    sums[place, 1] += lost
+
+
+@compiled
+def exchange(sums: Floats, place: int, old: float, new: float) -> None:
+    """Replace a term of the sum at a place by another one."""
+    difference, lost = two_sum(new, -old)
+    add(sums, place, difference)
+    sums[place, 1] += lost
 
 
 @compiled

@@ -14,17 +14,15 @@ from tpstream.model.compiled import compiled
 from tpstream.model.problem import Problem
 from tpstream.policies.choice import largest
 from tpstream.policies.form import GroupParameters, SharedPolicy
-from tpstream.policies.sums import add, total
+from tpstream.policies.sums import add, exchange, total
 
 
 class TpUcbEwState(NamedTuple):
-    """What is known of every group of every arm, and the unfinished groups of the open pulls."""
+    """What is known of every group of every arm."""
 
-    maxima: Floats
+    bounds: Floats
+    """Rbar / alpha, the most that a group of an arm can pay."""
     groups: int
-    width: int
-    group_of: Ints
-    """The group of every part; part 0 does not exist."""
     random_ties: bool
     indices: Floats
     unknown: Ints
@@ -37,20 +35,16 @@ class TpUcbEwState(NamedTuple):
     """n_k at arm * groups + k."""
     sums: Floats
     """Sum of the completed Z_k at arm * groups + k."""
-    filled: Ints
-    """Parts received of a group, per open pull."""
-    gathered: Floats
-    """What they paid."""
+    shares: Floats
+    """What a group has in its arm's means and roots at this moment, at arm * groups + k."""
 
 
 def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
     """Nothing is known."""
     arms, groups = problem.arms, problem.assumed_groups(parameters.groups)
     return TpUcbEwState(
-        maxima=problem.maxima,
+        bounds=problem.maxima / groups,
         groups=groups,
-        width=problem.span // groups,
-        group_of=(np.arange(problem.span + 1) - 1) // (problem.span // groups),
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
         unknown=np.full(arms, groups, dtype=np.int64),
@@ -58,43 +52,25 @@ def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
         roots=np.zeros((arms, 2)),
         counts=np.zeros(arms * groups, dtype=np.int64),
         sums=np.zeros((arms * groups, 2)),
-        filled=np.zeros((1, groups), dtype=np.int64),
-        gathered=np.zeros((1, groups)),
+        shares=np.zeros((arms * groups, 2)),
     )
 
 
 @compiled
-def on_pull(state: TpUcbEwState, arm: int, slot: int, shown: float) -> None:  # noqa: ARG001
-    """All groups of a new pull are empty."""
-    for group in range(state.groups):
-        state.filled[slot, group] = 0
-        state.gathered[slot, group] = 0.0
-
-
-@compiled
-def on_partial(state: TpUcbEwState, arm: int, slot: int, part: int, value: float) -> None:
-    """Put the part in its group; a full group is complete."""
-    group = state.group_of[part]
-    state.filled[slot, group] += 1
-    state.gathered[slot, group] += value
-    if state.filled[slot, group] == state.width:
-        complete(state, arm, group, state.gathered[slot, group])
-
-
-@compiled
-def complete(state: TpUcbEwState, arm: int, group: int, value: float) -> None:
-    """Learn Z_k, and exchange the group's old share of the arm's two sums for its new one."""
+def on_group(state: TpUcbEwState, arm: int, group: int, amount: float) -> None:
+    """Learn a Z_k, and exchange the group's old share of the arm's two sums for its new one."""
     place = arm * state.groups + group
-    before = state.counts[place]
-    if before == 0:
+    count = state.counts[place] + 1
+    if count == 1:
         state.unknown[arm] -= 1
-    else:
-        add(state.means, arm, -total(state.sums, place) / before)
-        add(state.roots, arm, -1.0 / math.sqrt(before))
-    add(state.sums, place, value)
-    state.counts[place] = before + 1
-    add(state.means, arm, total(state.sums, place) / (before + 1))
-    add(state.roots, arm, 1.0 / math.sqrt(before + 1))
+    add(state.sums, place, amount)
+    inverse = 1.0 / count
+    mean, root = total(state.sums, place) * inverse, math.sqrt(inverse)
+    exchange(state.means, arm, state.shares[place, 0], mean)
+    exchange(state.roots, arm, state.shares[place, 1], root)
+    state.counts[place] = count
+    state.shares[place, 0] = mean
+    state.shares[place, 1] = root
 
 
 @compiled
@@ -102,8 +78,7 @@ def index(state: TpUcbEwState, arm: int, log: float) -> float:
     """Eq. 6 and 7: sum over k of mean(Z_k) + (Rbar/alpha) sqrt(2 ln(t-1) / n_k); infinite if any n_k is 0."""
     if state.unknown[arm] > 0:
         return math.inf
-    unsure = state.maxima[arm] / state.groups * math.sqrt(2.0 * log) * total(state.roots, arm)
-    return float(total(state.means, arm) + unsure)
+    return float(total(state.means, arm) + state.bounds[arm] * math.sqrt(2.0 * log) * total(state.roots, arm))
 
 
 @compiled
@@ -118,12 +93,4 @@ def decide(state: TpUcbEwState, round: int, stream: np.random.Generator) -> int:
     return largest(state.indices, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
-    name="tp-ucb-ew",
-    parameters=GroupParameters,
-    init=init,
-    decide=decide,
-    on_pull=on_pull,
-    on_partial=on_partial,
-    per_pull=("filled", "gathered"),
-)
+POLICY = SharedPolicy(name="tp-ucb-ew", parameters=GroupParameters, init=init, decide=decide, on_group=on_group)

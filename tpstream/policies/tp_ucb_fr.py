@@ -46,9 +46,9 @@ def on_pull(state: TpUcbFrState, arm: int, slot: int, shown: float) -> None:  # 
 
 
 @compiled
-def on_partial(state: TpUcbFrState, arm: int, slot: int, part: int, value: float) -> None:  # noqa: ARG001
-    """Put what was received in the place of a zero."""
-    add(state.sums, arm, value)
+def on_received(state: TpUcbFrState, arm: int, amount: float) -> None:
+    """Put what was received in the place of zeros."""
+    add(state.sums, arm, amount)
 
 
 @compiled
@@ -77,5 +77,5 @@ def decide(state: TpUcbFrState, round: int, stream: np.random.Generator) -> int:
 
 
 POLICY = SharedPolicy(
-    name="tp-ucb-fr", parameters=GroupParameters, init=init, decide=decide, on_pull=on_pull, on_partial=on_partial
+    name="tp-ucb-fr", parameters=GroupParameters, init=init, decide=decide, on_pull=on_pull, on_received=on_received
 )

@@ -12,4 +12,5 @@ REWARDS = Registry(
         "lottery": "tpstream.rewards.lottery:KIND",
         "trace": "tpstream.rewards.trace:KIND",
     },
+    needs=("settings", "arm_settings", "build"),
 )

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.protocols import ArmRewards, Place, RewardKind, Rewards
-from tpstream.rewards.settings import Settings
+from tpstream.model.settings import Settings
 
 
 class LotterySettings(Settings):

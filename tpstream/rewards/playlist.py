@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.protocols import Place, RewardKind, Rewards
-from tpstream.rewards.settings import Settings
+from tpstream.model.settings import Settings
 
 TOLERANCE = 1e-9
 """A deviation this close (relatively) to a limit of the feasible range counts as the limit: limits are rounded too."""

@@ -10,7 +10,7 @@ from scipy.special import gammainc, gammaincc
 
 from tpstream.model.arrays import Floats
 from tpstream.model.protocols import Place, RewardKind, Rewards
-from tpstream.rewards.settings import Settings
+from tpstream.model.settings import Settings
 
 
 class PriceSettings(Settings):

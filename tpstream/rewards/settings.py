@@ -1,14 +1,6 @@
-"""What the settings of all reward models share."""
-
-from pydantic import BaseModel, ConfigDict
+"""What reward models with groups share."""
 
 from tpstream.model.errors import ScenarioError
-
-
-class Settings(BaseModel):
-    """Keys of a scenario: none unknown, none changed later, every number finite."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def check_groups(groups: int, span: int) -> None:

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field, PositiveFloat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.protocols import Place, RewardKind, Rewards
-from tpstream.rewards.settings import Settings, check_groups
+from tpstream.model.settings import Settings
+from tpstream.rewards.settings import check_groups
 from tpstream.rewards.spreads import SPREADS, Spread, SpreadName
 
 Shape = tuple[PositiveFloat, ...]

@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field, PositiveFloat
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
 from tpstream.model.protocols import ArmRewards, Place, RewardKind, Rewards
+from tpstream.model.settings import Settings
 from tpstream.rewards.recording import Recording, read_recording
-from tpstream.rewards.settings import Settings, check_groups
+from tpstream.rewards.settings import check_groups
 
 TOLERANCE = 1e-9
 """A row may pass the given maximum by this much, relatively: sums of decimal fractions are rounded."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from tpstream.model.errors import PolicyError, UnknownNameError
 from tpstream.model.problem import Problem
+from tpstream.model.registry import load_object
 from tpstream.policies import POLICIES
 from tpstream.policies.form import Parameters, PolicyForm
 from tpstream.study.complaints import describe
@@ -35,10 +36,8 @@ def choose(spec: str | PolicyForm, listed: Sequence[PolicyTable], problem: Probl
     table = find_listed(spec, listed)
     if table is not None:
         return choose_listed(table, problem)
-    kind, parameters = split(spec)
-    if kind not in POLICIES.names():
-        raise UnknownNameError("policy", kind, {*POLICIES.names(), *(table.name for table in listed)})
-    return complete(written(kind, parameters), find_policy(kind), parameters, problem)
+    form, parameters = find_named(spec, listed)
+    return complete(written(form.name, parameters), form, parameters, problem)
 
 
 def choose_listed(table: PolicyTable, problem: Problem) -> PolicyChoice:
@@ -57,6 +56,34 @@ def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
         labels = ", ".join(repr(table.name) for table in same)
         raise PolicyError(f"{spec!r} is listed {len(same)} times; ask for one of {labels}")
     return same[0] if same else None
+
+
+def find_named(spec: str, listed: Sequence[PolicyTable]) -> tuple[PolicyForm, dict[str, Any]]:
+    """The policy of a registered name, or of "module:Name", and its parameters.
+
+    Such words come from Python code or from the command line, never from a file: a module is imported.
+    """
+    names = POLICIES.names()
+    home = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
+    if home and home["module"] not in names:
+        return import_policy(home["path"]), split(f"{home['path'].replace(':', '.')}:{home['rest'] or ''}")[1]
+    kind, parameters = split(spec)
+    if kind not in names:
+        raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
+    return find_policy(kind), parameters
+
+
+def import_policy(path: str) -> PolicyForm:
+    """The policy at "module:Name"."""
+    try:
+        form = load_object(path)
+    except Exception as error:
+        raise PolicyError(
+            f"policy {path!r} cannot be imported: {type(error).__name__}: {error}; give a policy's name, or module:Name"
+        ) from error
+    if not isinstance(form, PolicyForm):
+        raise PolicyError(f"policy {path!r} is a {type(form).__name__}; give a SharedPolicy or a PythonPolicy")
+    return form
 
 
 def split(spec: str) -> tuple[str, dict[str, Any]]:

@@ -1,13 +1,14 @@
 """Complaints: what is wrong with a scenario, in the words of its file instead of those of the validator."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from tpstream.model.errors import did_you_mean
+from tpstream.model.errors import ScenarioError, TpstreamError, did_you_mean
 
 Location = tuple[int | str, ...]
 Fields = Mapping[str, FieldInfo]
@@ -29,6 +30,17 @@ PHRASES = (
     (r"^String should have at least 1 character$", "must not be empty"),
 )
 """From the validator's words to ours."""
+
+
+@contextmanager
+def blamed(who: str) -> Iterator[None]:
+    """What a plug-in raises inside is told with its name, as in "delays[0].kind: 'mine'"."""
+    try:
+        yield
+    except TpstreamError:
+        raise
+    except Exception as error:
+        raise ScenarioError(f"{who} raised {type(error).__name__}: {error}") from error
 
 
 def wrong(location: Location, message: str, value: object) -> ValidationError:

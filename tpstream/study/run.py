@@ -6,26 +6,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tpstream.analysis.regret import regret_by_round
-from tpstream.engines.simpy_engine import SimpyEngine
+from tpstream.engines.draws import Draws
+from tpstream.engines.selection import Engine, EngineName, open_engine, select
 from tpstream.log.header import Header, package_versions
-from tpstream.log.jsonl import JsonLinesSink
 from tpstream.log.memory import MemorySink
+from tpstream.log.sink import Sink
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import EngineError
-from tpstream.model.protocols import Subscriber
 from tpstream.model.story import story
-from tpstream.model.streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies.form import PolicyForm
-from tpstream.policies.runner import start_policy
 from tpstream.study.scenario import PolicyChoice, Scenario
-
-EngineName = Literal["auto", "simpy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,10 @@ class Run:
     def events(self) -> pd.DataFrame:
         """Every event of the run as a table; the run is repeated for it, which gives the same events."""
         sink = MemorySink()
-        _execute(self.scenario, self.choice, self.seed, self.run, [("memory", sink)])
+        engine = open_run(self.scenario, self.choice, self.seed, self.run)
+        engine.bus.subscribe("memory", sink)
+        for _ in engine.stretches():
+            pass
         return sink.frame()
 
 
@@ -62,32 +61,36 @@ def simulate(
     run: int = 0,
     engine: EngineName = "auto",
     log: str | Path | None = None,
+    log_format: str | None = None,
     indices: bool = False,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a scenario once under a policy; `log` is the file that records every event.
 
-    `seed` defaults to the scenario's. `indices` adds the policy's index of every arm to the log's pull events, `force`
-    overwrites a log, `progress` is called with the number of the round from time to time.
+    `seed` defaults to the scenario's, `log_format` (jsonl or arrow) to what the log's suffix says. `indices` adds the
+    policy's index of every arm to the log's pull events, `force` overwrites a log, `progress` is told from time to time
+    how many rounds were done since. `engine` is "compiled", "simpy" or "auto": compiled where that can serve.
     """
-    if engine not in {"auto", "simpy"}:
-        raise EngineError(f'unknown engine {engine!r}; use "auto" or "simpy"')
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
     seed = scenario.seed if seed is None else seed
     told = story(scenario=scenario.name, policy=choice.label, seed=seed, run=run)
-    told.debug("run started", horizon=scenario.horizon, engine="simpy")
+    told.debug("run started", horizon=scenario.horizon, engine=select(engine, choice.form, scenario.timing()))
     began = time.perf_counter()
     path = None if log is None else Path(log)
+    stretches = []
     with ExitStack() as stack:
-        sinks: list[tuple[str, Subscriber]] = []
+        running = open_run(scenario, choice, seed, run, engine=engine, indices=indices)
         if path is not None:
-            header = make_header(scenario, choice, seed, run)
-            sinks.append((f"log {path}", stack.enter_context(JsonLinesSink(path, header, force=force))))
-        arms = _execute(scenario, choice, seed, run, sinks, indices=indices, progress=progress)
+            sink = Sink(path, make_header(scenario, choice, seed, run), form=log_format, force=force)
+            running.bus.subscribe(f"log {path}", stack.enter_context(sink))
+        for arms in running.stretches():
+            stretches.append(arms)
+            if progress is not None:
+                progress(len(arms))
     seconds = time.perf_counter() - began
     told.debug("run ended", seconds=round(seconds, 3), log=None if path is None else str(path))
-    return Run(scenario, choice, seed, run, arms, seconds, path)
+    return Run(scenario, choice, seed, run, np.concatenate(stretches), seconds, path)
 
 
 def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -> Header:
@@ -113,21 +116,23 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -
     )
 
 
-def _execute(
+def open_run(
     scenario: Scenario,
     choice: PolicyChoice,
     seed: int,
     run: int,
-    sinks: list[tuple[str, Subscriber]],
     *,
+    engine: str = "auto",
     indices: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Ints:
-    """Let an engine run the world; returns the arm of every round."""
-    problem = scenario.problem()
-    world = World(problem=problem, rewards=scenario.build_rewards(), seed=seed, run=run, drain=scenario.drain)
-    policy = start_policy(choice.form, problem, choice.parameters, open_stream(seed, run, Purpose.POLICY))
-    engine = SimpyEngine(world, policy, choice.label, clairvoyant=choice.form.clairvoyant, indices=indices)
-    for name, sink in sinks:
-        engine.bus.subscribe(name, sink)
-    return engine.run(progress)
+    draws: Draws | None = None,
+) -> Engine:
+    """The engine of this run; policies of one run may share their draws."""
+    world = draws.world if draws else make_world(scenario, seed, run)
+    return open_engine(engine, world, choice.form, choice.parameters, choice.label, draws=draws, indices=indices)
+
+
+def make_world(scenario: Scenario, seed: int, run: int) -> World:
+    """The world of this run."""
+    return World(
+        scenario.problem(), scenario.build_rewards(), seed=seed, run=run, drain=scenario.drain, timing=scenario.timing()
+    )

@@ -1,10 +1,10 @@
 """Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
 
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -12,23 +12,25 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.problem import Problem
 from tpstream.model.protocols import Place, Rewards
+from tpstream.model.timing import Timing
 from tpstream.policies.form import PolicyForm
+from tpstream.rewards.check import check_rewards
 from tpstream.study.choices import PAPER, PolicyChoice, assumed_groups, choose, choose_listed
-from tpstream.study.complaints import Fields, Location, describe
+from tpstream.study.complaints import Fields, Location, blamed, describe
 from tpstream.study.files import find_file, read_toml
+from tpstream.study.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.study.tables import (
     ArmTable,
-    PolicyTable,
-    RewardTable,
+    GivenPolicies,
+    GivenRewards,
     arm_table,
     find_rewards,
     plain,
     policy_table,
     read_arms,
-    read_policies,
-    read_rewards,
     reward_table,
 )
+from tpstream.study.timing_tables import REGULAR, GivenArrivals, GivenDelays, build_timing, dump_timing, timing_fields
 
 __all__ = ["PolicyChoice", "Scenario"]
 
@@ -48,9 +50,18 @@ class Scenario(BaseModel):
     span: int = Field(ge=1, description="rounds over which a pull pays")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
-    rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
+    rewards: GivenRewards = Field(description="how a pull pays: a kind and its settings")
     arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
-    policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
+    policies: GivenPolicies = Field((), description="who decides; none listed: the four of the paper")
+    delays: GivenDelays = Field((), description="when parts arrive, applied in order; none: when due")
+    arrivals: GivenArrivals = Field(
+        REGULAR, validate_default=True, description="when decisions are due: a kind and its settings"
+    )
+    resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
+    window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
+    default_reward: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
+    )
 
     _folder: Path = PrivateAttr(Path())
     _source: str | None = PrivateAttr(None)
@@ -92,21 +103,11 @@ class Scenario(BaseModel):
             raise ScenarioError(prefixed(source, error)) from None
         self._folder, self._source = folder, source
 
-    @field_validator("rewards", mode="plain")
-    @classmethod
-    def _read_rewards(cls, value: object) -> RewardTable:
-        return read_rewards(value)
-
     @field_validator("arms", mode="plain")
     @classmethod
     def _read_arms(cls, value: object, info: ValidationInfo) -> tuple[ArmTable, ...]:
         # Without rewards the keys of an arm are not known, and there is a complaint already.
         return read_arms(value, info.data["rewards"].kind) if "rewards" in info.data else ()
-
-    @field_validator("policies", mode="plain")
-    @classmethod
-    def _read_policies(cls, value: object) -> tuple[PolicyTable, ...]:
-        return read_policies(value)
 
     @property
     def folder(self) -> Path:
@@ -119,10 +120,11 @@ class Scenario(BaseModel):
         return self._source
 
     def check(self) -> None:
-        """Raise unless everything fits together: the rewards can be built and the listed policies chosen."""
+        """Raise unless everything fits together: rewards and timing can be built, the listed policies chosen."""
         if self.horizon < len(self.arms):
             raise self._error(f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}")
         problem = self.problem()
+        self.timing()
         for number, table in enumerate(self.policies):
             try:
                 assumed_groups(table, problem)
@@ -133,17 +135,27 @@ class Scenario(BaseModel):
         return ScenarioError(prefixed(self._source, message))
 
     def resolved(self) -> dict[str, Any]:
-        """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it."""
+        """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it.
+
+        What is about time is left out where it is as in the paper's world.
+        """
+        rest = {key: getattr(self, key) for key in ("resources", "window", "default_reward")}
         return {
             **{key: getattr(self, key) for key in ("name", "horizon", "span", "seed", "drain")},
             "rewards": self.rewards.model_dump(mode="json"),
             "arms": [arm.model_dump(mode="json") for arm in self.arms],
             "policies": [policy.model_dump(mode="json") for policy in self.policies],
+            **dump_timing(self.delays, self.arrivals),
+            **{key: value for key, value in rest.items() if value not in (None, {})},
         }
+
+    def _keys(self) -> dict[str, Any]:
+        """The resolved form with every delay at its place, also those that do nothing: errors count them."""
+        return {**self.resolved(), "delays": [delay.model_dump(mode="json") for delay in self.delays]}
 
     def with_(self, **changes: Any) -> Self:
         """A copy with other values for these keys, validated anew."""
-        return self.parse({**self.resolved(), **changes}, self._folder, source=self._source)
+        return self.parse({**self._keys(), **changes}, self._folder, source=self._source)
 
     def build_rewards(self) -> Rewards:
         """The reward model, built once."""
@@ -151,13 +163,29 @@ class Scenario(BaseModel):
 
     @cached_property
     def _rewards(self) -> Rewards:
-        place = Place([arm.name for arm in self.arms], self.span, self._folder)
+        kind = self.rewards.kind
         try:
-            rewards = find_rewards(self.rewards.kind).build(self.rewards, self.arms, place)
-            check_rewards(rewards, self.span)
+            with blamed(f"rewards.kind: {kind!r}"):
+                rewards = find_rewards(kind).build(self.rewards, self.arms, self._place)
+                check_rewards(rewards, self.span)
+                return replace(rewards, name=f"rewards ({kind})")
         except TpstreamError as error:
             raise self._error(error) from error
-        return rewards
+
+    def timing(self) -> Timing:
+        """Delays, arrivals, resources and window, built once."""
+        return self._timing
+
+    @cached_property
+    def _timing(self) -> Timing:
+        try:
+            return build_timing(self.delays, self.arrivals, self._place, self.window, self.default_reward)
+        except TpstreamError as error:
+            raise self._error(error) from error
+
+    @property
+    def _place(self) -> Place:
+        return Place([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
 
     def problem(self) -> Problem:
         """The problem with its true means; who is not entitled to them is told `problem().without_means()`."""
@@ -190,10 +218,11 @@ class Scenario(BaseModel):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes read it again: the models of its tables are made for its kinds and cannot be imported."""
-        return _restore, (self.resolved(), self._folder, self._source)
+        return _restore, (loaded_plugins(), self._keys(), self._folder, self._source)
 
 
-def _restore(keys: Mapping[str, Any], folder: Path, source: str | None) -> Scenario:
+def _restore(plugins: tuple[Plugin, ...], keys: Mapping[str, Any], folder: Path, source: str | None) -> Scenario:
+    load_elsewhere(plugins)
     return Scenario.parse(keys, folder, source=source, check=False)
 
 
@@ -213,16 +242,7 @@ def fields_at(keys: Mapping[str, Any], location: Location) -> Fields:
             return arm_table(keys["rewards"]["kind"]).model_fields
         case ("policies", int(number)):
             return policy_table(keys["policies"][number]["kind"]).model_fields
+        case ("arrivals",) | ("delays", int(), *_):
+            return timing_fields(keys, location)
         case _:
             return {}
-
-
-def check_rewards(rewards: Rewards, span: int) -> None:
-    """Raise unless the model keeps what every reward model promises, also one that is not ours."""
-    if rewards.groups is not None and (rewards.groups < 1 or span % rewards.groups):
-        raise ScenarioError(f"rewards: {rewards.groups} groups do not divide the span {span}; change one of them")
-    for number, arm in enumerate(rewards.arms):
-        if not 0 < arm.maximum < math.inf:
-            raise ScenarioError(f"arms[{number}]: its maximum must be greater than 0 and finite, got {arm.maximum}")
-        if not 0 <= arm.mean <= arm.maximum * (1 + 1e-9):
-            raise ScenarioError(f"arms[{number}]: its mean must be from 0 to its maximum {arm.maximum}, got {arm.mean}")

@@ -5,6 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from tpstream.delays import ARRIVALS, DELAYS
+from tpstream.delays.tables import arrival_table, delay_table
 from tpstream.policies import POLICIES
 from tpstream.rewards import REWARDS
 from tpstream.study.scenario import Scenario
@@ -16,7 +18,14 @@ Schema = dict[str, Any]
 def json_schema() -> Schema:
     """The schema with the keys of every installed kind; the keys of an arm follow from the kind of rewards."""
     kinds, policies = REWARDS.names(), POLICIES.names()
-    models: list[type[BaseModel]] = [*map(reward_table, kinds), *map(arm_table, kinds), *map(policy_table, policies)]
+    delays, arrivals = DELAYS.names(), ARRIVALS.names()
+    models: list[type[BaseModel]] = [
+        *map(reward_table, kinds),
+        *map(arm_table, kinds),
+        *map(policy_table, policies),
+        *map(delay_table, delays),
+        *map(arrival_table, arrivals),
+    ]
     found, definitions = models_json_schema([(model, "validation") for model in models])
     table_of = {model: reference for (model, _), reference in found.items()}
     schema = Scenario.model_json_schema()
@@ -24,6 +33,8 @@ def json_schema() -> Schema:
     keys["rewards"] |= {"type": "object", "properties": {"kind": {"enum": kinds}}, "required": ["kind"]}
     keys["arms"] |= {"type": "array", "minItems": 1, "items": {"type": "object"}}
     keys["policies"] |= {"type": "array", "items": {"oneOf": [table_of[policy_table(kind)] for kind in policies]}}
+    keys["delays"] |= {"type": "array", "items": {"oneOf": [table_of[delay_table(kind)] for kind in delays]}}
+    keys["arrivals"] |= {"oneOf": [table_of[arrival_table(kind)] for kind in arrivals]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

@@ -5,31 +5,24 @@ from collections.abc import Iterable, Mapping
 from datetime import date, time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
 from tpstream.model.protocols import RewardKind
 from tpstream.model.registry import Registry
+from tpstream.model.settings import Table, class_name, join, kind_table
 from tpstream.policies import POLICIES
 from tpstream.policies.form import PolicyForm
 from tpstream.rewards import REWARDS
 from tpstream.study.complaints import quote, wrong
 
-TableType = TypeVar("TableType", bound=BaseModel)
-
 
 def without_default(schema: JsonDict) -> None:
     """Say nothing about the default of a name in a schema: it is made from the place or from other keys."""
     schema.pop("default")
-
-
-class Table(BaseModel):
-    """A table of a scenario: no unknown keys, nothing changed later."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RewardTable(Table):
@@ -66,35 +59,24 @@ def find_policy(kind: str) -> PolicyForm:
     return cast("PolicyForm", POLICIES.find(kind))
 
 
-@lru_cache
 def reward_table(kind: str) -> type[RewardTable]:
     """The model of `[rewards]` for that kind."""
-    settings = find_rewards(kind).settings
-    return join(class_name(kind, "Rewards"), settings, RewardTable, kind=(Literal[kind], ...))
+    return cast("type[RewardTable]", kind_table(kind, "Rewards", find_rewards(kind).settings, RewardTable))
 
 
 @lru_cache
+def _arm_table(kind: str, settings: type[BaseModel]) -> type[ArmTable]:
+    return join(class_name(kind, "Arm"), settings, ArmTable)
+
+
 def arm_table(kind: str) -> type[ArmTable]:
     """The model of an arm for that kind of rewards."""
-    return join(class_name(kind, "Arm"), find_rewards(kind).arm_settings, ArmTable)
+    return _arm_table(kind, find_rewards(kind).arm_settings)
 
 
-@lru_cache
 def policy_table(kind: str) -> type[PolicyTable]:
     """The model of a policy's table for that kind."""
-    parameters = find_policy(kind).parameters
-    return join(class_name(kind, "Policy"), parameters, PolicyTable, kind=(Literal[kind], ...))
-
-
-def join(name: str, settings: type[BaseModel], table: type[TableType], **keys: Any) -> type[TableType]:
-    """A model with the keys of both; where their rules differ, those of the table hold."""
-    bases: Any = (settings, table)
-    return cast("type[TableType]", create_model(name, __base__=bases, **keys))
-
-
-def class_name(kind: str, what: str) -> str:
-    """The name of a kind's model, as editors show it."""
-    return "".join(word.capitalize() for word in kind.split("-")) + what
+    return cast("type[PolicyTable]", kind_table(kind, "Policy", find_policy(kind).parameters, PolicyTable))
 
 
 def read_rewards(value: object) -> RewardTable:
@@ -131,6 +113,10 @@ def read_policies(value: object) -> tuple[PolicyTable, ...]:
     ]
     check_unique((policy.name for policy in labelled), "policies", "labels")
     return tuple(labelled)
+
+
+GivenRewards = Annotated[RewardTable, PlainValidator(read_rewards)]
+GivenPolicies = Annotated[tuple[PolicyTable, ...], PlainValidator(read_policies)]
 
 
 def label(policy: PolicyTable, *, alone: bool) -> str:

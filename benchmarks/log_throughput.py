@@ -1,0 +1,266 @@
+"""How fast and how small are the forms of a log, measured against plain ways to write the same events?
+
+The events are those of Setting 1: canonical order, real uniform rewards, an arm for every round. Each way works in a
+process of its own, which also tells its peak memory, and is handed the events in stretches of 100,000, as arrays; the
+time to make them is not counted. The slow ways get fewer events. The last lines compare, with the aims of the design;
+on a machine that is busy with other work only the ratios mean something.
+
+    python benchmarks/log_throughput.py [--events 10000000] [--turns 1]
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import structlog
+
+from tpstream import Scenario
+from tpstream.analysis.regret import regret_by_round
+from tpstream.log.columns import to_columns
+from tpstream.log.frame import frame
+from tpstream.log.header import Header
+from tpstream.log.reader import read_log
+from tpstream.log.sink import Sink
+from tpstream.model.events import Events, Kind
+from tpstream.study.run import make_header
+
+SETTING = Path(__file__).parents[1] / "scenarios" / "paper" / "setting-1.toml"
+SPAN, GROUPS, ARMS = 100, 20, 10
+NUMBERS = ("seq", "time", "round", "pull", "arm", "part", "value")
+STRETCH = 1000
+"""Rounds that are made at a time."""
+SHARES = {"json": 10, "structlog": 40}
+"""The slow ways get only this part of the events."""
+
+
+def setting_1(events: int) -> tuple[Header, Iterator[Events]]:
+    """The header and the events, at least so many, of a run of Setting 1 whose policy mostly found the best arm."""
+    rounds = -(-events // (SPAN + 2)) + SPAN // 2
+    scenario = Scenario.load(SETTING).with_(horizon=rounds)
+    return make_header(scenario, scenario.policy("tp-ucb-fr"), 1, 0), _stretches(rounds)
+
+
+def _stretches(rounds: int) -> Iterator[Events]:
+    random = np.random.default_rng(1)
+    arms = np.where(random.random(rounds) < 0.8, ARMS - 1, random.integers(0, ARMS, rounds))
+    scale = 100.0 * (arms + 1) / GROUPS / (SPAN // GROUPS)
+    groups = random.random((rounds, GROUPS)) * scale[:, None]
+    parts = np.array([0, SPAN, 0, *range(SPAN - 1, 0, -1)])  # the pull, the last part of the oldest and its end, ...
+    kinds = np.array([Kind.PULL, Kind.PARTIAL, Kind.CLOSED, *[Kind.PARTIAL] * (SPAN - 1)], dtype=np.int8)
+    ages = np.array([0, SPAN - 1, SPAN - 1, *range(SPAN - 2, -1, -1)])
+    seq = 0
+    for first in range(1, rounds + 1, STRETCH):
+        round = np.arange(first, min(first + STRETCH, rounds + 1))[:, None]
+        there = round - ages > 0
+        pull = (round - ages)[there]
+        kind, part, rounds_of = (np.broadcast_to(row, there.shape)[there] for row in (kinds, parts, round))
+        value = groups[pull - 1, (np.maximum(part, 1) - 1) // (SPAN // GROUPS)]
+        value[kind == Kind.PULL] = np.nan
+        closed = groups[pull[kind == Kind.CLOSED] - 1]
+        value[kind == Kind.CLOSED] = np.cumsum(np.repeat(closed, SPAN // GROUPS, axis=1), axis=1)[:, -1]
+        numbers = np.arange(seq, seq + len(pull))
+        seq += len(pull)
+        yield Events(numbers, rounds_of.astype(float), kind, rounds_of, pull, arms[pull - 1], part, value)
+
+
+class Clock:
+    """Adds up the time of what is done under it."""
+
+    def __init__(self) -> None:
+        self.seconds = self.processor = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._began[0]
+        self.processor += time.process_time() - self._began[1]
+
+
+def write_sink(path: Path, header: Header, stretches: Iterator[Events], clock: Clock) -> int:
+    """Our own sink, in the form of the suffix."""
+    count = 0
+    with clock:
+        sink = Sink(path, header)
+    for events in stretches:
+        with clock:
+            sink.hear(events)
+        count += len(events)
+    with clock, sink:
+        pass
+    return count
+
+
+def write_json(path: Path, _: Header, stretches: Iterator[Events], clock: Clock) -> int:
+    """The json module, a line for each event."""
+    count = 0
+    with path.open("w") as file:
+        for events in stretches:
+            with clock:
+                for event in events:
+                    file.write(json.dumps({name: getattr(event, name) for name in ("kind", *NUMBERS)}) + "\n")
+            count += len(events)
+    return count
+
+
+def write_structlog(path: Path, _: Header, stretches: Iterator[Events], clock: Clock) -> int:
+    """A plain structlog chain with the JSON renderer, a call for each event."""
+    count = 0
+    with path.open("w") as file:
+        chain = [structlog.processors.add_log_level, structlog.processors.JSONRenderer()]
+        logger = structlog.wrap_logger(structlog.WriteLogger(file), processors=chain)
+        for events in stretches:
+            with clock:
+                for event in events:
+                    logger.info(event.kind, **{name: getattr(event, name) for name in NUMBERS})
+            count += len(events)
+    return count
+
+
+def write_pandas(path: Path, _: Header, stretches: Iterator[Events], clock: Clock) -> int:
+    """One table of everything, written at once."""
+    table = frame(to_columns(Events.join(list(stretches))))
+    with clock:
+        table.to_parquet(path)
+    return len(table)
+
+
+def read_ours(path: Path, clock: Clock) -> int:
+    """All columns, piece by piece."""
+    with clock:
+        return sum(len(batch) for batch in read_log(path).batches())
+
+
+def read_json(path: Path, clock: Clock) -> int:
+    """The json module, line by line."""
+    with clock, path.open() as file:
+        return sum(1 for line in file if json.loads(line))
+
+
+def read_pandas(path: Path, clock: Clock) -> int:
+    """The whole table."""
+    with clock:
+        return len(pd.read_parquet(path))
+
+
+def read_regret(path: Path, clock: Clock) -> int:
+    """The pseudo-regret of every round; counts the events of the log."""
+    with clock:
+        log = read_log(path)
+        arms = log.columns(["arm"], [Kind.PULL])["arm"]
+        regret_by_round(arms, np.array(log.header.means))
+    return log.reader.ending.end or 0
+
+
+WRITERS: dict[str, tuple[str, Callable[[Path, Header, Iterator[Events], Clock], int]]] = {
+    "arrow": ("log.arrow", write_sink),
+    "jsonl": ("log.jsonl", write_sink),
+    "pandas": ("log.parquet", write_pandas),
+    "json": ("json.txt", write_json),
+    "structlog": ("structlog.txt", write_structlog),
+}
+READERS: dict[str, tuple[str, Callable[[Path, Clock], int]]] = {
+    "arrow": ("log.arrow", read_ours),
+    "jsonl": ("log.jsonl", read_ours),
+    "pandas": ("log.parquet", read_pandas),
+    "json": ("json.txt", read_json),
+    "regret": ("log.arrow", read_regret),
+    "regret of jsonl": ("log.jsonl", read_regret),
+}
+TITLES = {
+    "arrow": "Arrow stream",
+    "jsonl": "JSON lines",
+    "pandas": "pandas to_parquet, at once",
+    "json": "json.dumps, a line each",
+    "structlog": "structlog JSONRenderer chain",
+}
+
+
+def work(what: str, way: str, folder: Path, events: int) -> dict[str, float]:
+    """Do one thing in this process and measure it."""
+    clock = Clock()
+    if what == "write":
+        name, write = WRITERS[way]
+        header, stretches = setting_1(events // SHARES.get(way, 1))
+        (folder / name).unlink(missing_ok=True)
+        count = write(folder / name, header, stretches, clock)
+    else:
+        name, read = READERS[way]
+        count = read(folder / name, clock)
+    return {
+        "events": count,
+        "seconds": clock.seconds,
+        "processor": clock.processor,
+        "bytes": (folder / name).stat().st_size / count,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def measure(what: str, way: str, folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
+    """The fastest of several turns, each in a process of its own."""
+    command = [sys.executable, __file__, "--events", str(arguments.events), "--work", what, way, str(folder)]
+    turns = [subprocess.run(command, check=True, capture_output=True) for _ in range(arguments.turns)]
+    return min((json.loads(turn.stdout) for turn in turns), key=lambda turn: turn["seconds"])
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Measure everything and print it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        written = {way: measure("write", way, folder, arguments) for way in WRITERS}
+        read = {way: measure("read", way, folder, arguments) for way in READERS}
+    titles = f"{'events':>12} {'written':>9} {'MB':>6} {'read':>9} {'MB':>6} {'bytes/event':>12}"
+    print(f"{'million events/s; peak MB':30} {titles}")
+    for way, title in TITLES.items():
+        there = f"{rate(read[way]):9.2f} {read[way]['megabytes']:6.0f}" if way in read else f"{'':16}"
+        line = written[way]
+        numbers = f"{line['events']:12,.0f} {rate(line):9.2f} {line['megabytes']:6.0f} {there} {line['bytes']:12.2f}"
+        print(f"{title:30} {numbers}")
+    regret, slow = read["regret"], read["regret of jsonl"]
+    print(f"\npseudo-regret of {regret['events']:,.0f} events: {regret['seconds']:.2f} s, {regret['megabytes']:.0f} MB")
+    print(f"the same from JSON lines: {slow['seconds']:.2f} s, {slow['megabytes']:.0f} MB")
+    judge("Arrow stream, bytes per event", written["arrow"]["bytes"], 8, least=False)
+    judge("Arrow stream, million events/s written", rate(written["arrow"]), 20)
+    judge("the same per second of processor time", rate(written["arrow"], "processor"), 20)
+    judge("Arrow stream against to_parquet, events/s written", rate(written["arrow"]) / rate(written["pandas"]), 1)
+    judge("JSON lines against the structlog chain, events/s", rate(written["jsonl"]) / rate(written["structlog"]), 10)
+    judge("JSON lines against json.dumps, events/s", rate(written["jsonl"]) / rate(written["json"]), 1)
+    judge("pseudo-regret, seconds", regret["seconds"], 1, least=False)
+    judge("pseudo-regret, peak MB", regret["megabytes"], 300, least=False)
+
+
+def rate(measured: dict[str, float], clock: str = "seconds") -> float:
+    """Million events per second."""
+    return measured["events"] / measured[clock] / 1e6
+
+
+def judge(what: str, number: float, aim: float, *, least: bool = True) -> None:
+    """Print a figure beside its aim."""
+    met = number >= aim if least else number <= aim
+    print(f"{what:52} {number:8.2f}  (aim: at {'least' if least else 'most'} {aim}{'' if met else ', MISSED'})")
+
+
+def main() -> None:
+    """Measure, or be one of the processes that are measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        what, way, folder = arguments.work
+        sys.stdout.write(json.dumps(work(what, way, Path(folder), arguments.events)))
+    else:
+        report(arguments)
+
+
+if __name__ == "__main__":
+    main()

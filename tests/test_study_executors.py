@@ -1,0 +1,168 @@
+"""Who does the work changes nothing: one thread, several, processes, or Dask workers, one of which dies."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import moody
+import pytest
+from clusters import Cluster, start_cluster
+from studies import small
+
+from tpstream import Scenario, compare
+from tpstream.model.errors import StudyError
+from tpstream.study import cluster as cluster_module
+from tpstream.study import crew
+from tpstream.study.cluster import dask_executor
+from tpstream.study.piece import Finished
+from tpstream.study.records import Outcome
+from tpstream.study.store import Store, kept_runs
+
+RESULTS = ("results.parquet", "results.csv", "table.csv", "contrasts.csv", "curves.csv", "pulls.csv")
+POLICIES = ("ucb1", "tp-ucb-fr", "uniform")
+
+
+def world() -> Scenario:
+    """Twelve runs of it are several pieces."""
+    return small(horizon=3000)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """The result files, which hold no times."""
+    return {name: (folder / name).read_bytes() for name in RESULTS}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The result files of one job."""
+    folder = tmp_path_factory.mktemp("alone")
+    compare(world(), POLICIES, runs=12, jobs=1, folder=folder)
+    return bytes_of(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two Dask workers."""
+    pytest.importorskip("distributed")
+    with start_cluster(tmp_path_factory.mktemp("cluster"), workers=2) as running:
+        yield running
+
+
+def test_threads(alone: dict[str, bytes], tmp_path: Path) -> None:
+    """Two jobs write the same result files as one, to the last byte."""
+    compare(world(), POLICIES, runs=12, jobs=2, folder=tmp_path)
+    assert bytes_of(tmp_path) == alone
+
+
+def test_any_executor(alone: dict[str, bytes], tmp_path: Path) -> None:
+    """An executor that a user brings is used, and left open."""
+    with ThreadPoolExecutor(3) as mine:
+        compare(world(), POLICIES, runs=12, folder=tmp_path, executor=mine)
+        assert mine.submit(int, "7").result() == 7
+    assert bytes_of(tmp_path) == alone
+
+
+@pytest.mark.slow
+def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
+    """Processes, which unpack scenario and policies, write the same result files; a user's policy travels, too."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+        compare(world(), POLICIES, runs=12, folder=tmp_path, executor=processes)
+        found = compare(small(), [moody.POLICY], runs=4, executor=processes)
+    assert bytes_of(tmp_path) == alone
+    assert found.records["moody"].runs.tolist() == [run for run in range(4) if not moody.fails(3, run)]
+
+
+@pytest.mark.slow
+def test_simpy_gets_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work of the SimPy engine is shared by processes, short work is done here; the result is the same."""
+    started: list[int] = []
+    pool = crew.ProcessPoolExecutor
+
+    def counted(workers: int, *rest: object, **named: object) -> Executor:
+        started.append(workers)
+        return pool(workers, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(crew, "ProcessPoolExecutor", counted)
+    compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy", folder=tmp_path / "here")
+    assert started == []
+    monkeypatch.setattr(crew, "SHORT", 0)
+    compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy", folder=tmp_path / "there")
+    assert started == [2]
+    assert bytes_of(tmp_path / "here") == bytes_of(tmp_path / "there")
+
+
+@pytest.mark.slow
+def test_dask(alone: dict[str, bytes], tmp_path: Path, cluster: Cluster) -> None:
+    """Two Dask workers write the same result files; then one is killed in the middle of a study, and so again."""
+    with dask_executor(cluster.address) as dask:
+        compare(world(), POLICIES, runs=12, folder=tmp_path / "two", executor=dask)
+        assert bytes_of(tmp_path / "two") == alone
+        told: list[int] = []
+
+        def kill_one(rounds: int) -> None:
+            told.append(rounds)
+            if len(told) == 1:
+                cluster.workers[0].send_signal(signal.SIGKILL)
+
+        compare(world(), POLICIES, runs=12, folder=tmp_path / "one", executor=dask, progress=kill_one)
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert cluster.workers[1].poll() is None
+    assert len(told) > 2
+    assert sum(told) == 12 * 3 * 3000
+    assert bytes_of(tmp_path / "one") == alone
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address at which nobody answers is an error that names it and the remedy."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+    with (
+        pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*`dask scheduler`"),
+        dask_executor("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+class Lossy(Executor):
+    """An executor that answers every call with the same error."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def submit(self, *_: object, **__: object) -> "Future[Finished]":  # type: ignore[override]
+        """A future with the error."""
+        future: Future[Finished] = Future()
+        future.set_exception(self._error)
+        return future
+
+
+def test_lost_workers_end_the_study() -> None:
+    """If all workers are lost the study ends with an error that says how to go on."""
+    with pytest.raises(StudyError, match=r"the workers were lost \(BrokenExecutor: gone\); .* repeat the command"):
+        compare(small(), ["uniform"], runs=2, executor=Lossy(crew.BrokenExecutor("gone")))
+
+
+def test_a_piece_that_no_worker_survives() -> None:
+    """What an executor gives up for another reason is a failure of those runs."""
+    with pytest.raises(StudyError, match=r"uniform failed in run 0 with seed 3: RuntimeError: killed 4 workers"):
+        compare(small(), ["uniform"], runs=2, executor=Lossy(RuntimeError("killed 4 workers")))
+
+
+def test_an_interrupted_study_stops_its_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interruption no thread goes on, and the finished runs are kept."""
+    before, keep, kept = set(threading.enumerate()), Store.keep, list[Outcome]()
+
+    def keep_and_interrupt(store: Store, outcomes: list[Outcome]) -> None:
+        keep(store, outcomes)
+        kept.extend(outcomes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "keep", keep_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        compare(small(horizon=200_000, drain=False), ["ucb1"], runs=50, jobs=2, folder=tmp_path)
+    assert set(threading.enumerate()) == before
+    assert 0 < kept_runs(tmp_path) == len(kept) < 50

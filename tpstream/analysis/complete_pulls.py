@@ -1,0 +1,122 @@
+"""The complete pulls of logs: what every part paid, for all pulls in sums and for some of them one by one."""
+
+import numpy as np
+
+from tpstream.log.columns import Columns
+from tpstream.log.header import Header
+from tpstream.log.reader import Log
+from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.compiled import compiled_loop
+from tpstream.model.errors import LogError
+from tpstream.model.events import Kind
+from tpstream.model.ring import Ring
+
+PARTIAL, CLOSED = 1, 2  # Kind's numbers; Numba wants plain ones
+SAMPLE = 200
+"""So many complete pulls of an arm are kept one by one; all count in the sums and maxima."""
+COLUMNS = ("kind", "pull", "arm", "part", "value")
+
+
+def divisors(span: int) -> Ints:
+    """The numbers of groups into which a span can be divided."""
+    return np.array([groups for groups in range(1, span + 1) if span % groups == 0])
+
+
+class CompletePulls:
+    """Gathers the pulls that were closed with all their parts, from the logs of one world."""
+
+    def __init__(self, header: Header) -> None:
+        arms, span = len(header.arms), header.span
+        self.divisors = divisors(span)
+        self.pulls = np.zeros(arms, dtype=np.int64)
+        self.largest = np.zeros((arms, len(self.divisors)))
+        """The largest sum of a group, for each arm and number of groups."""
+        self.sums = np.zeros((arms, span))
+        self.squares = np.zeros((arms, span))
+        self.sample = np.zeros((arms, SAMPLE, span))
+
+    def read(self, log: Log) -> None:
+        """Add the complete pulls of a log."""
+        arms, span = self.sums.shape
+        ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
+        for piece in log.reader.pieces(COLUMNS):
+            kind, pull = piece["kind"], piece["pull"]
+            _refuse_strange(log, piece, arms, span)
+            for number in pull[kind == Kind.PULL].tolist():
+                before = ring.reserve(number)
+                if before != ring.capacity:
+                    parts, received = (ring.enlarge(rows, before, number) for rows in (parts, received))  # type: ignore[assignment]
+                received[number % ring.capacity] = 0
+            self._add(piece, parts, received)
+            for number in pull[kind == Kind.CLOSED].tolist():
+                ring.release(number)
+
+    def _add(self, piece: Columns, parts: Floats, received: Ints) -> None:
+        _gather(
+            piece["kind"],
+            piece["pull"],
+            piece["arm"],
+            piece["part"],
+            piece["value"],
+            parts,
+            received,
+            self.divisors,
+            self.pulls,
+            self.largest,
+            self.sums,
+            self.squares,
+            self.sample,
+        )
+
+    def groups_of(self, arm: int, groups: int) -> Floats:
+        """The sums of the groups of the kept pulls of an arm, of shape (pulls, groups)."""
+        kept = self.sample[arm, : min(int(self.pulls[arm]), SAMPLE)]
+        sums: Floats = kept.reshape(len(kept), groups, -1).sum(axis=2)
+        return sums
+
+
+def _refuse_strange(log: Log, piece: Columns, arms: int, span: int) -> None:
+    """Refuse numbers that cannot be; the rest of the contract is for `replay` to check."""
+    for name, least, most in (("arm", 0, arms - 1), ("part", 0, span), ("pull", 1, None)):
+        column = piece[name]
+        if len(column) and (column.min() < least or (most is not None and column.max() > most)):
+            raise LogError(f"{log.path}: a {name} is outside of {least} to {most}; `tpstream replay` says where")
+
+
+@compiled_loop
+def _gather(
+    kind: Bytes,
+    pull: Ints,
+    arm: Ints,
+    part: Ints,
+    value: Floats,
+    parts: Floats,
+    received: Ints,
+    divisors: Ints,
+    pulls: Ints,
+    largest: Floats,
+    sums: Floats,
+    squares: Floats,
+    sample: Floats,
+) -> None:
+    """Keep the parts of open pulls; add them up when their pull is closed and none is missing."""
+    capacity, span = parts.shape
+    for event in range(kind.size):
+        row, i = pull[event] % capacity, arm[event]
+        if kind[event] == PARTIAL and part[event] > 0:
+            parts[row, part[event] - 1] = value[event]
+            received[row] += 1
+        elif kind[event] == CLOSED and received[row] == span:
+            for j in range(span):
+                sums[i, j] += parts[row, j]
+                squares[i, j] += parts[row, j] * parts[row, j]
+                if pulls[i] < sample.shape[1]:
+                    sample[i, pulls[i], j] = parts[row, j]
+            for d in range(divisors.size):
+                width = span // divisors[d]
+                for group in range(divisors[d]):
+                    total = 0.0
+                    for j in range(group * width, (group + 1) * width):
+                        total += parts[row, j]
+                    largest[i, d] = max(largest[i, d], total)
+            pulls[i] += 1

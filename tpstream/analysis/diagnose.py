@@ -1,0 +1,162 @@
+"""Diagnostics of logs: which groups the rewards are compatible with, and whether a policy assumes others.
+
+A policy that assumes so many groups relies on two things: no group of a pull pays more than the arm's maximum divided
+by their number, and the groups of a pull are independent. Both are asked for every number of groups that divides the
+span. A log can contradict them; it can never prove them.
+
+Independent groups stay independent when they are merged. So a number of groups counts as dependent only if it and all
+its multiples fail the test, and the chance of calling any dependent that is not is that of one test, 1 %.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from tpstream.analysis.complete_pulls import CompletePulls
+from tpstream.analysis.gather import gather
+from tpstream.analysis.independence import FEWEST, Independence, examine
+from tpstream.analysis.intervals import LEVEL, Interval
+from tpstream.log.header import Header
+from tpstream.log.reader import Log
+from tpstream.model.arrays import Ints
+from tpstream.model.errors import LogError
+
+TOLERANCE = 1e-9
+"""How far a group may exceed its bound by rounding, as a share of the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """What the pulls say about one number of groups."""
+
+    groups: int
+    width: int
+    largest: float
+    """The largest observed sum of a group as a share of maximum / groups, over all arms."""
+    arm: int
+    """The arm that paid it."""
+    independence: Independence
+    """The test of these groups alone."""
+    independent: bool
+    """Whether these groups, or finer ones of which they are made, pass the test."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether no group paid more than its bound."""
+        return self.largest <= 1 + TOLERANCE
+
+    @property
+    def compatible(self) -> bool:
+        """Whether the pulls contradict neither the bound nor independence."""
+        return self.fits and self.independent
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What the logs of one policy say about its rewards."""
+
+    policy: str
+    arms: tuple[str, ...]
+    pulls: Ints
+    """Complete pulls of every arm."""
+    assumed: int | None
+    """The groups that the policy assumes, if it assumes any."""
+    groupings: tuple[Grouping, ...]
+    mass: Interval
+    """The share of the reward that each part pays, (arm, part), with the 95 % interval of its mean over pulls."""
+
+    @property
+    def compatible(self) -> list[int]:
+        """The numbers of groups that the pulls do not contradict."""
+        return [grouping.groups for grouping in self.groupings if grouping.compatible]
+
+    def grouping(self, groups: int) -> Grouping:
+        """What is known about this number of groups."""
+        return next(grouping for grouping in self.groupings if grouping.groups == groups)
+
+    @property
+    def warnings(self) -> list[str]:
+        """How the policy's assumption is contradicted."""
+        if self.assumed is None:
+            return []
+        assumed = self.grouping(self.assumed)
+        complaints = []
+        if not assumed.fits:
+            complaints.append(
+                f"a group of arm {self.arms[assumed.arm]!r} paid {assumed.largest:.3g} times its bound maximum / groups"
+            )
+        if not assumed.independent:
+            complaints.append(
+                f"its groups are not independent (mean correlation {assumed.independence.mean_correlation:.2f}, "
+                f"p = {assumed.independence.p_value:.3f})"
+            )
+        remedy = f"the log is compatible with groups = {', '.join(map(str, self.compatible)) or 'none'}"
+        return [f"{self.policy} assumes {self.assumed} groups, but {complaint}; {remedy}" for complaint in complaints]
+
+    def table(self) -> pd.DataFrame:
+        """A row for every number of groups."""
+        rows = [
+            {
+                "groups": one.groups,
+                "width": one.width,
+                "largest": one.largest,
+                "fits": one.fits,
+                "correlation": one.independence.mean_correlation,
+                "p_value": one.independence.p_value,
+                "independent": one.independent,
+                "compatible": one.compatible,
+                "assumed": one.groups == self.assumed,
+            }
+            for one in self.groupings
+        ]
+        return pd.DataFrame(rows)
+
+
+def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagnosis]:
+    """A diagnosis for every policy of these logs (files, folders, or open ones).
+
+    Policies are kept apart, since on common random numbers their n-th pulls of an arm pay the same and are no new
+    evidence.
+    """
+    found = []
+    for policy, of_policy in gather(logs).logs.items():
+        header = of_policy[0].header
+        pulls = CompletePulls(header)
+        for log in of_policy:
+            pulls.read(log)
+        if not pulls.pulls.any():
+            raise LogError(f"{of_policy[0].path}: no pull is complete; more than {header.span} rounds are needed")
+        assumed = header.parameters.get("groups")
+        found.append(
+            Diagnosis(policy, tuple(header.arms), pulls.pulls, assumed, _groupings(pulls, header), _mass(pulls))
+        )
+    return found
+
+
+def _groupings(pulls: CompletePulls, header: Header) -> tuple[Grouping, ...]:
+    numbers = pulls.divisors.tolist()
+    tests = {groups: examine([pulls.groups_of(arm, groups) for arm in range(len(header.arms))]) for groups in numbers}
+    groupings = []
+    for place, groups in enumerate(numbers):
+        ratios = pulls.largest[:, place] * groups / np.array(header.maxima)
+        independent = any(test.holds for finer, test in tests.items() if finer % groups == 0)
+        arm = int(ratios.argmax())
+        groupings.append(
+            Grouping(groups, header.span // groups, float(ratios[arm]), arm, tests[groups], independent=independent)
+        )
+    return tuple(groupings)
+
+
+def _mass(pulls: CompletePulls) -> Interval:
+    """Mean parts as shares of the mean total; the interval is that of the mean part. NaN where nothing is known."""
+    count = np.where(pulls.pulls >= FEWEST, pulls.pulls, np.nan)[:, np.newaxis]
+    means = pulls.sums / count
+    with np.errstate(invalid="ignore", divide="ignore"):
+        deviation = np.sqrt(np.maximum(pulls.squares / count - means**2, 0.0) * count / (count - 1))
+        half = stats.t.ppf((1 + LEVEL) / 2, count - 1) * deviation / np.sqrt(count)
+        total = means.sum(axis=1, keepdims=True)
+        return Interval(means / total, (means - half) / total, (means + half) / total)

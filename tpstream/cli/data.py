@@ -1,0 +1,69 @@
+"""Commands that prepare data sets: data spotify."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpstream.cli.app import app
+from tpstream.cli.options import Force, Quiet, at_least
+from tpstream.cli.output import print_table
+
+data = typer.Typer(
+    name="data", help="Prepare data sets that are not ours to ship.", no_args_is_help=True, rich_markup_mode="rich"
+)
+app.add_typer(data, rich_help_panel="Describe")
+
+
+@data.command(epilog="Example: tpstream data spotify mssd/training_set --out data/spotify.parquet")
+def spotify(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="The session logs (log_*.csv) of the data set, unpacked.", show_default=False
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The trace, CSV or Parquet by its ending; its scenario goes beside it."
+        ),
+    ] = Path("spotify.parquet"),
+    playlists: Annotated[
+        int, typer.Option("--playlists", metavar="N", callback=at_least(1), help="How many playlists become arms.")
+    ] = 6,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn the Music Streaming Sessions Dataset into a trace and a scenario, by the paper's preprocessing.
+
+    Kept are sessions of 20 different songs from one editorial playlist. Sessions with the same set of songs count as
+    one playlist; the most played ones that share no song become the arms.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tpstream.study.spotify.playlists import prepare
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("files", total=None)
+        done = prepare(
+            folder,
+            out,
+            arms=playlists,
+            force=force,
+            progress=lambda number, of: bar.update(task, completed=number, total=of),
+        )
+    rows = [
+        [f"playlist-{number}", f"{len(totals):,}", f"{totals.mean():.2f}", f"{totals.std():.2f}"]
+        for number, totals in enumerate(done.totals, start=1)
+    ]
+    print_table(["arm", "sessions", "mean", "standard deviation"], rows)
+    if quiet:
+        return
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in done.sieve.dropped.items())
+    typer.echo(f"sessions: {done.sieve.read:,} read, {done.sieve.kept:,} kept; dropped: {dropped}")
+    typer.echo(f"trace:    {done.trace}")
+    typer.echo(f"scenario: {done.scenario}")

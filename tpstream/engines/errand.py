@@ -1,0 +1,84 @@
+"""The errand of one pull: what a process delay sees of the engine, and what the engine sees of the process."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import simpy
+
+from tpstream.engines.outbox import DROPPED, IMPUTED, LATE, PARTIAL, Outbox
+from tpstream.engines.timeline import Timeline
+from tpstream.model.errors import DelayError
+
+
+class Errand:
+    """A pull whose parts a user's process delivers; it closes itself when nothing is missing any more."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        timeline: Timeline,
+        pull: int,
+        arm: int,
+        arrivals: Sequence[tuple[float, int]],
+        resources: Mapping[str, simpy.Resource],
+        stream: np.random.Generator,
+        name: str,
+        *,
+        default: float | None,
+        span: int,
+    ) -> None:
+        self.pull = pull
+        self.arm = arm
+        self.env: simpy.Environment = timeline
+        self.resources = resources
+        self.stream = stream
+        self.arrivals = arrivals
+        self._outbox = outbox
+        self._timeline = timeline
+        self._name = name
+        self._default = default
+        self._pending = set(range(1, span + 1))
+        self._uncredited = set(range(1, span + 1))
+        self._closed = False
+
+    def wait_until(self, time: float) -> simpy.Event:
+        """An event at exactly this time."""
+        return self._timeline.moment(time, 1)
+
+    def deliver(self, part: int) -> None:
+        """Hand the part out now."""
+        self._settle(part, LATE if self._closed else PARTIAL)
+
+    def lose(self, part: int) -> None:
+        """The part never arrives, which shows now."""
+        self._settle(part, DROPPED)
+
+    def close(self) -> None:
+        """Settle the pull with what arrived, unless that has happened."""
+        if self._closed:
+            return
+        self._closed = True
+        self._outbox.open_instant(self._timeline.now)
+        if self._default is not None:
+            self._outbox.codes.extend(self._outbox.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
+        self._outbox.codes.append(self._outbox.closed_code(self.pull))
+
+    def check_complete(self) -> None:
+        """Raise if the process ended and forgot a part."""
+        forgotten = self._pending & {part for _, part in self.arrivals}
+        if forgotten:
+            raise DelayError(
+                f"{self._name} ended without part {min(forgotten)} of pull {self.pull}; deliver or lose every part once"
+            )
+
+    def _settle(self, part: int, kind: int) -> None:
+        if part not in self._pending:
+            raise DelayError(f"{self._name} settled part {part} of pull {self.pull} twice, or it is no part of it")
+        self._pending.remove(part)
+        if kind == PARTIAL:
+            self._uncredited.remove(part)
+        self._outbox.open_instant(self._timeline.now)
+        self._outbox.codes.append(self._outbox.code(self.pull, part, kind))
+        if not self._pending:
+            self.close()
+            self._outbox.finished.append(self.pull)

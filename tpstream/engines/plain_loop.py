@@ -1,0 +1,149 @@
+"""The compiled loop for the paper's world without a log; loaded once for each policy, see policies/loader.py."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.compiled import compiled, compiled_loop
+from tpstream.policies.hearing import (
+    Ear,
+    on_closed,
+    on_group,
+    on_partial,
+    on_pull,
+    on_received,
+    policy_decide,
+)
+
+DONE, INVALID = -1, -2
+
+
+class Plain(NamedTuple):
+    """Memory of the loop for the paper's world."""
+
+    pool: Floats
+    """Blocks of rewards, (block, pull, part)."""
+    totals: Floats
+    """The pulls' cumulative rewards, (block, pull)."""
+    sums: Floats
+    """The pulls' group sums, (block, pull, group)."""
+    used: Ints
+    """Pulls that an arm took from its block."""
+    arms: Ints
+    """Of the open pulls."""
+    rewards: Floats
+    """Of the open pulls, (slot, part)."""
+    credits: Floats
+    """Their cumulative rewards."""
+    groups: Floats
+    """Their group sums, (slot, group)."""
+    due: Floats
+    """What each arm will be paid in the coming rounds, (arm, round modulo span)."""
+
+
+@compiled_loop
+def run_plain(state: Any, stream: np.random.Generator, ear: Ear, plain: Plain, cursor: Ints, decisions: Ints) -> int:
+    """Rounds of the paper's world without a log: part j of a pull arrives j - 1 rounds after it.
+
+    Decides rounds cursor[0] to cursor[2] and writes their arms. Returns DONE when they are done, or the arm whose block
+    of rewards is used up, or INVALID for a decision that is no arm; the decision then waits in cursor[1].
+    """
+    span = plain.arms.size
+    last = cursor[2]
+    start = last + 1 - decisions.size
+    for round in range(cursor[0], last + 1):
+        arm = cursor[1]
+        if arm < 0:
+            arm = policy_decide(state, round, stream)
+        cursor[0], cursor[1] = round, arm
+        if arm < 0 or arm >= plain.used.size:
+            return INVALID
+        row = plain.used[arm]
+        if row == plain.pool.shape[1]:
+            return int(arm)
+        cursor[1] = -1
+        plain.used[arm] = row + 1
+        slot = round % span
+        total = plain.totals[arm, row]
+        decisions[round - start] = arm
+        plain.arms[slot] = arm
+        plain.credits[slot] = total
+        on_pull(state, arm, slot, total if ear.shown else np.nan)
+        take_rewards(ear, plain, arm, row, slot)
+        deliver(state, ear, plain, round)
+    cursor[0] = last + 1
+    return DONE
+
+
+@compiled
+def take_rewards(ear: Ear, plain: Plain, arm: int, row: int, slot: int) -> None:
+    """Put a new pull's rewards where their delivery will look for them."""
+    span = plain.arms.size
+    if ear.partial:
+        for part in range(span):
+            plain.rewards[slot, part] = plain.pool[arm, row, part]
+    if ear.received:
+        for part in range(span - slot):
+            plain.due[arm, slot + part] += plain.pool[arm, row, part]
+        for part in range(span - slot, span):
+            plain.due[arm, slot + part - span] += plain.pool[arm, row, part]
+    if ear.group:
+        for group in range(plain.groups.shape[1]):
+            plain.groups[slot, group] = plain.sums[arm, row, group]
+
+
+@compiled
+def deliver(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+    """Everything due in this round, in order of the pulls; the oldest of them may be complete."""
+    span = plain.arms.size
+    if ear.partial:
+        deliver_parts(state, ear, plain, round)
+    elif ear.group or ear.closed:
+        deliver_groups(state, ear, plain, round)
+    if ear.received:
+        slot = round % span
+        for arm in range(plain.due.shape[0]):
+            if plain.due[arm, slot] != 0.0:
+                on_received(state, arm, plain.due[arm, slot])
+                plain.due[arm, slot] = 0.0
+
+
+@compiled
+def deliver_parts(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+    """Every part due in this round, in order of the pulls; the oldest of them may be complete."""
+    span = plain.arms.size
+    oldest = max(1, round - span + 1)
+    slot = oldest % span
+    for pull in range(oldest, round + 1):
+        part = round - pull + 1
+        on_partial(state, plain.arms[slot], slot, part, plain.rewards[slot, part - 1])
+        if ear.group and part % ear.width == 0:
+            group = part // ear.width - 1
+            on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+        if ear.closed and part == span:
+            on_closed(state, plain.arms[slot], slot, plain.credits[slot])
+        slot += 1
+        if slot == span:
+            slot = 0
+
+
+@compiled
+def deliver_groups(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+    """Every group complete in this round, in order of the pulls; the oldest of them may be complete."""
+    span = plain.arms.size
+    group = min(plain.groups.shape[1], round // ear.width) - 1 if ear.group else -1
+    if round >= span:
+        slot = (round + 1) % span
+        if ear.group:
+            on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+            group -= 1
+        if ear.closed:
+            on_closed(state, plain.arms[slot], slot, plain.credits[slot])
+    slot = (round - (group + 1) * ear.width + 1) % span
+    while group >= 0:
+        on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+        group -= 1
+        slot += ear.width
+        if slot >= span:
+            slot -= span

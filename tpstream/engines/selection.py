@@ -1,0 +1,84 @@
+"""Which engine serves: the compiled one where it can, else SimPy, and why."""
+
+from collections.abc import Iterator
+from typing import Literal, Protocol, get_args
+
+from tpstream.engines.bus import Bus
+from tpstream.engines.compiled_engine import CompiledEngine
+from tpstream.engines.draws import Draws, Reader
+from tpstream.engines.simpy_engine import SimpyEngine
+from tpstream.model.arrays import Ints
+from tpstream.model.errors import EngineError
+from tpstream.model.streams import Purpose, open_stream
+from tpstream.model.timing import Timing
+from tpstream.model.world import World
+from tpstream.policies.form import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.runner import start_policy
+
+EngineName = Literal["auto", "compiled", "simpy"]
+
+
+class Engine(Protocol):
+    """One run of a world under a policy; subscribe sinks to its bus, then let time pass."""
+
+    bus: Bus
+
+    def stretches(self) -> Iterator[Ints]:
+        """The arms of the rounds, a stretch at a time."""
+        ...
+
+
+def obstacle(form: PolicyForm, timing: Timing) -> str | None:
+    """Why the compiled engine cannot serve, or None if it can."""
+    if not isinstance(form, SharedPolicy):
+        return f"policy {form.name!r} is an ordinary Python object, not in the shared form"
+    return timing_obstacle(timing)
+
+
+def timing_obstacle(timing: Timing) -> str | None:
+    """Why the compiled engine cannot keep this time, or None if it can."""
+    if not timing.arrivals.regular:
+        return f"{timing.arrivals_name} does not put round t at time t"
+    if timing.process is not None:
+        return f"{timing.process_name} is a process on SimPy's timeline"
+    for delay, name in zip(timing.delays, timing.names, strict=True):
+        if not delay.whole:
+            return f"{name} has lags that are not whole rounds"
+    if timing.calendar is not None and not timing.calendar.whole:
+        return "the calendar has times that are not whole rounds"
+    if timing.window is not None and not float(timing.window).is_integer():
+        return f"the window {timing.window} is not a whole number of rounds"
+    return None
+
+
+def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:
+    """The engine that is meant; one that is asked for by name and cannot serve is an error."""
+    if name not in get_args(EngineName):
+        raise EngineError(f"unknown engine {name!r}; use one of {', '.join(get_args(EngineName))}")
+    if name == "simpy":
+        return "simpy"
+    reason = obstacle(form, timing)
+    if reason is None:
+        return "compiled"
+    if name == "compiled":
+        raise EngineError(f'the compiled engine cannot serve: {reason}; use engine "simpy" or "auto"')
+    return "simpy"
+
+
+def open_engine(
+    name: str,
+    world: World,
+    form: PolicyForm,
+    parameters: Parameters,
+    label: str,
+    *,
+    draws: Draws | None = None,
+    indices: bool = False,
+) -> Engine:
+    """An engine ready for its first round; policies of one run may share their draws."""
+    reader = Reader(draws or Draws(world))
+    if select(name, form, world.timing) == "compiled":
+        assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
+        return CompiledEngine(world, form, parameters, reader, label, indices=indices)
+    policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, indices=indices, reader=reader)

@@ -1,0 +1,64 @@
+"""Timing: when decisions are due, when parts arrive, and how long they are waited for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.model.protocols import ArrivalProcess, CalendarDelay, DelayProcess, ProcessDelay
+
+
+@dataclass(frozen=True)
+class Regular:
+    """Decisions at equal distances; at distance 1 round t is at time t, as in the paper's world."""
+
+    every: float = 1.0
+
+    @property
+    def regular(self) -> bool:
+        """Whether round t is at time t."""
+        return self.every == 1
+
+    def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
+        """The times of all decisions: every, 2 every, ..."""
+        return self.every * np.arange(1, horizon + 1, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """What a scenario says about time; by default the paper's world.
+
+    A part's way leads through the sampled delays in order, then the calendar, then the process.
+    """
+
+    delays: tuple[DelayProcess, ...] = ()
+    names: tuple[str, ...] = ()
+    """What errors call the sampled delays, in their order."""
+    calendar: CalendarDelay | None = None
+    process: ProcessDelay | None = None
+    process_name: str = ""
+    resources: Mapping[str, int] = field(default_factory=dict)
+    """Capacities of what process delays share."""
+    arrivals: ArrivalProcess = Regular()
+    arrivals_name: str = "arrivals (regular)"
+    window: float | None = None
+    """How long a pull is waited for; None: until nothing of it is missing."""
+    default: float | None = None
+    """What a part that is missing when its pull is closed counts as; None: nothing is put in its place."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is the paper's world: part j of the pull of round t arrives at time t + j - 1."""
+        return self.whole and not self.delays and self.calendar is None and self.window is None
+
+    @property
+    def whole(self) -> bool:
+        """Whether every part arrives at a whole time: regular decisions, and only delays that keep times whole."""
+        calendar_keeps = self.calendar is None or self.calendar.whole
+        return (
+            self.arrivals.regular
+            and self.process is None
+            and calendar_keeps
+            and all(delay.whole for delay in self.delays)
+        )

@@ -1,0 +1,59 @@
+"""How a policy in the shared form follows a record: it decides at every pull and hears what was recorded.
+
+Like hearing.py, this file is loaded once for each policy, with that policy's functions in the place of the imported
+ones (see loader.py).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.compiled import compiled_loop
+from tpstream.policies.hearing import (
+    CLOSED,
+    PARTIAL,
+    PULL,
+    Ear,
+    on_closed,
+    policy_decide,
+    tell_partial,
+    tell_pull,
+    tell_received,
+)
+
+
+@compiled_loop
+def follow(
+    state: Any,
+    ear: Ear,
+    stream: np.random.Generator,
+    capacity: int,
+    time: Floats,
+    kind: Bytes,
+    round: Ints,
+    pull: Ints,
+    arm: Ints,
+    part: Ints,
+    value: Floats,
+    decided: Ints,
+) -> int:
+    """Tell the policy recorded events and let it decide at every pull; the place of the first other arm, or -1.
+
+    The events are whole stretches from one decision to the next. The policy's last decision is in decided[0].
+    """
+    for event in range(kind.size):
+        if event > 0 and time[event] != time[event - 1]:
+            tell_received(state, ear)
+        slot = pull[event] % capacity
+        if kind[event] == PARTIAL:
+            tell_partial(state, ear, arm[event], slot, part[event], value[event])
+        elif kind[event] == CLOSED:
+            on_closed(state, arm[event], slot, value[event])
+        elif kind[event] == PULL:
+            decided[0] = policy_decide(state, round[event], stream)
+            if decided[0] != arm[event]:
+                return event
+            tell_pull(state, ear, arm[event], slot, value[event])
+    tell_received(state, ear)
+    return -1

@@ -1,0 +1,36 @@
+"""Failures: the runs that failed, and how to repeat one alone."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tpstream.policies import POLICIES
+from tpstream.study.asked import Asked
+from tpstream.study.scenario import Scenario
+from tpstream.study.tables import bare
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """One policy in one run: why it failed, and what repeats it alone."""
+
+    scenario: str
+    policy: str
+    run: int
+    seed: int
+    reason: str
+    repeat: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
+
+
+def how_to_repeat(scenario: Scenario, settings: Mapping[str, Any], asked: Asked, seed: int, run: int) -> str:
+    """A command that does one run again; a call where scenario or policy exist in Python only."""
+    if scenario.source is None or asked.form.name not in POLICIES.names():
+        return f"simulate(scenario, {asked.label!r}, seed={seed}, run={run})"
+    words = ["tpstream", "run", scenario.source, "--policy", asked.label, "--horizon", str(scenario.horizon)]
+    for path, value in settings.items():
+        words += ["--set", f"{path}={bare(value)}"]
+    return shlex.join([*words, "--seed", str(seed), "--run", str(run)])

@@ -1,0 +1,1 @@
+"""Do we get what the paper got? Its settings run again, compared number by number and claim by claim."""
