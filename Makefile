@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types imports unit clean
+.PHONY: help demo paper test lint types imports unit clean
 
 help:  ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure
 	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --force
+
+paper: $(VENV)/installed  ## The whole paper again, 50 runs (a quarter of an hour on 2 cores): docs/reproduction.md
+	$(BIN)/tpstream paper
 
 test: lint types imports unit  ## All checks, as CI runs them
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import groups_of, scenarios
+from strategies import delay_tables, groups_of, scenario_keys
 from worlds import table_world, tables
 
 from tpstream.engines.compiled_engine import CompiledEngine
@@ -23,6 +23,7 @@ from tpstream.policies import POLICIES
 from tpstream.policies.form import Parameters, SharedPolicy
 from tpstream.policies.runner import Runner
 from tpstream.study.run import make_world
+from tpstream.study.scenario import Scenario
 
 BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
 
@@ -171,9 +172,17 @@ def recorded_worlds(draw: st.DrawFn, longest: int = 60) -> World:
     )
 
 
-def drawn_worlds() -> st.SearchStrategy[World]:
-    """Worlds of smooth-beta scenarios: all spreads, seeds and shapes."""
-    return st.builds(lambda scenario, run: make_world(scenario, scenario.seed, run), scenarios(), st.integers(0, 3))
+@st.composite
+def drawn_worlds(draw: st.DrawFn) -> World:
+    """Worlds of smooth-beta scenarios: all spreads, seeds and shapes; half of them with whole-round delays."""
+    keys = draw(scenario_keys())
+    if draw(st.booleans()):
+        keys["delays"] = draw(delay_tables(keys["span"], whole=True))
+        keys |= draw(st.fixed_dictionaries({}, optional={"window": st.integers(1, 20)}))
+        if "window" in keys:
+            keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, 0.125])}))
+    scenario = Scenario(**keys)
+    return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
 
 
 @st.composite

@@ -293,7 +293,7 @@ def test_a_policy_by_name(listing: Scenario, spec: str, label: str, parameters: 
         ("ucb1:groups=3", PolicyError, "ucb1:groups=3: groups: unknown key; known: ties"),
         ("uniform:ties=first", PolicyError, "uniform:ties=first: ties: unknown key; remove it"),
         ("ucb1:ties=frist", PolicyError, "ties: must be 'random' or 'first', got 'frist' (did you mean 'first'?)"),
-        ("ucb1:first", PolicyError, "'ucb1:first': 'first' is no parameter; write it as in ucb1:ties=first"),
+        ("ucb1:first", PolicyError, "'ucb1:first': 'first' is no parameter; write it as in ucb1:key=value"),
         ("ucb1:ties=", PolicyError, "'ties=' is no parameter"),
         ("ucb1:ties=first,ties=random", PolicyError, "'ucb1:ties=first,ties=random': ties is given twice; keep one"),
     ],

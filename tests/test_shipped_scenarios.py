@@ -14,7 +14,7 @@ SIZES = ((100, 10), (200, 20), (100, 50), (200, 100))
 SETTING_2 = [f"setting-{number}-{span}-{groups}" for number in ("2", "2.1", "2.2", "2.3") for span, groups in SIZES]
 SETTING_4 = [f"setting-4-{number}" for number in range(1, 11)]
 PAPER = ["setting-1", *SETTING_2, *SETTING_4, "setting-5", "spotify-like"]
-APPLICATIONS = ["e-commerce", "lottery-all", "lottery-one", "playlist"]
+APPLICATIONS = ["e-commerce", "e-commerce-weekly", "lottery-all", "lottery-one", "medical-trial", "playlist"]
 
 
 def means_of(scenario: Scenario) -> Floats:

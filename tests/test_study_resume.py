@@ -195,6 +195,8 @@ def test_what_is_no_study(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StudyError, match="file: is a file; give a folder"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path / "file")
+    with pytest.raises(StudyError, match=r"file/below: cannot be written \(Not a directory\); choose another folder"):
+        compare(small(), ["uniform"], runs=1, folder=tmp_path / "file/below")
     (tmp_path / "study.sqlite").write_text("my diary, which is long enough to be looked at" * 100)
     with pytest.raises(StudyError, match=r"study\.sqlite: is not the store of a study"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
@@ -204,6 +206,19 @@ def test_what_is_no_study(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text('{"schema": 99}')
     with pytest.raises(StudyError, match=r"study\.json: has schema 99, this tpstream knows 1"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
+
+
+def test_a_store_of_the_future(tmp_path: Path) -> None:
+    """A store with another schema is refused before anything is read from it."""
+    with Store(tmp_path) as store:
+        store._database.execute("PRAGMA user_version = 99")
+    with pytest.raises(StudyError, match=r"study\.sqlite: has schema 99, this tpstream knows 1"):
+        Store(tmp_path)
+
+
+def test_nothing_is_kept_before_a_study(tmp_path: Path) -> None:
+    """A folder without a study holds no runs."""
+    assert kept_runs(tmp_path) == 0
 
 
 def test_logs_of_a_study_that_goes_on(tmp_path: Path, started: list[tuple[int, tuple[str, ...]]]) -> None:

@@ -93,20 +93,18 @@ def draw_bounds(
     if not bounds:
         return {}
     ends = {}
+    lines = [curve.mean for curve in curves.values()]
     for bound in bounds:
-        line = bound.at(rounds)
-        axes.plot(
-            rounds, line, color=colours.get(bound.name, GREY), linewidth=1.3, linestyle="--" if bound.upper else ":"
-        )
+        lines.append(bound.at(rounds))
+        dashes = "--" if bound.upper else ":"
+        axes.plot(rounds, lines[-1], color=colours.get(bound.name, GREY), linestyle=dashes, linewidth=1.3)
         if not bound.upper:
             colours[bound.name] = GREY
-            ends[bound.name] = float(line[-1])
+            ends[bound.name] = float(lines[-1][-1])
     later = np.searchsorted(rounds, rounds[-1] / 100)
-    lowest = min(
-        float(line[later:].min()) for line in [*(c.mean for c in curves.values()), *(b.at(rounds) for b in bounds)]
-    )
+    lowest = min(float(line[later:].min()) for line in lines)
     axes.set_yscale("log")
-    axes.set_ylim(bottom=max(lowest, 1.0) / 2)
+    axes.set_ylim(max(lowest, 1.0) / 2, 1.5 * max(float(line[-1]) for line in lines))
     axes.yaxis.set_major_formatter("{x:,.0f}")
     return ends
 

@@ -1,7 +1,5 @@
 """Pseudo-regret: what was lost against the best arm, in expectation, at the pulls themselves."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
@@ -47,10 +45,11 @@ class Tally:
         """Count the arms of the next rounds."""
         first, last = self._done + 1, self._done + len(arms)
         begin, end = np.searchsorted(self._rounds, [first, last])
-        cuts = [0, *(self._rounds[begin:end] - self._done).tolist(), len(arms)]
-        for row, (start, stop) in enumerate(pairwise(cuts), start=begin):
-            if stop > start:
-                self._counts[row] += np.bincount(arms[start:stop], minlength=self._counts.shape[1])
+        # Every round is counted in the row of the next checkpoint; all rows at once.
+        cuts = np.concatenate([[0], self._rounds[begin:end] - self._done, [len(arms)]])
+        rows, width = np.repeat(np.arange(end - begin + 1), np.diff(cuts)), self._counts.shape[1]
+        counts = np.bincount(rows * width + arms, minlength=(end - begin + 1) * width).reshape(-1, width)
+        self._counts[begin : end + 1] += counts[: len(self._counts) - begin]
         self._done = last
 
     def counts(self) -> Ints:

@@ -35,7 +35,7 @@ def sweep_figure(
     panels = list(table.groupby(others, sort=False)) if others else [((), table)]
     if len(panels) > MOST_PANELS:
         raise FigureError(f"{path}: {len(panels)} panels are too many, the most is {MOST_PANELS}; vary less at a time")
-    columns = min(COLUMNS, len(panels))
+    columns = min(COLUMNS, math.ceil(math.sqrt(len(panels))) if len(panels) > COLUMNS else len(panels))
     rows = math.ceil(len(panels) / columns)
     size = (8, 4.8) if len(panels) == 1 else (3.6 * columns + 1.6, 3.1 * rows + 1)
     policies = list(dict.fromkeys(table["policy"]))
@@ -87,7 +87,7 @@ def _draw(axes: Axes, table: pd.DataFrame, across: str, colours: dict[str, str],
     if numeric and (fits_logarithm(values) if log_values is None else log_values):
         axes.set_xscale("log")
     if not numeric:
-        axes.margins(x=0.12)
+        axes.margins(x=0.2)
     if len(values) <= MOST_TICKS:
         axes.set_xticks(list(places.values()), [f"{value:,}" if numeric else str(value) for value in values])
         axes.minorticks_off()

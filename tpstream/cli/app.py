@@ -10,7 +10,7 @@ import typer
 from tpstream.model.errors import TpstreamError
 from tpstream.model.version import own_version
 
-COMMANDS = ("simulate", "studies", "replay", "evidence", "logs", "theory", "paper", "data", "describe")
+COMMANDS = ("simulate", "studies", "trial", "replay", "evidence", "logs", "theory", "paper", "data", "describe", "new")
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""

@@ -1,4 +1,4 @@
-"""Commands that prepare data sets: data spotify."""
+"""Commands that prepare data sets: data spotify, data actg175."""
 
 from pathlib import Path
 from typing import Annotated
@@ -67,3 +67,31 @@ def spotify(
     typer.echo(f"sessions: {done.sieve.read:,} read, {done.sieve.kept:,} kept; dropped: {dropped}")
     typer.echo(f"trace:    {done.trace}")
     typer.echo(f"scenario: {done.scenario}")
+
+
+@data.command(epilog="Example: tpstream data actg175 --out data && tpstream trial data/actg175.toml")
+def actg175(
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the trace and its scenario go.")
+    ] = Path(),
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn the HIV trial ACTG 175, as it is in the package lifelines, into a trace and a scenario.
+
+    Patients who left early go on like others of the same treatment who were still at risk, drawn with a fixed seed.
+    """
+    from tpstream.study.actg175 import ARMS, BLOCKS, prepare
+
+    done = prepare(out, force=force)
+    rows = []
+    for number, name in enumerate(ARMS):
+        here = done.arm == number
+        blocks = done.blocks[here]
+        free = (blocks == BLOCKS).mean()
+        rows.append([name, f"{here.sum():,}", f"{done.completed[here].sum():,}", f"{blocks.mean():.2f}", f"{free:.1%}"])
+    print_table(["arm", "patients", "completed", "mean of free blocks", "free to the end"], rows)
+    if not quiet:
+        typer.echo(f"trace:    {done.trace}")
+        typer.echo(f"scenario: {done.scenario}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tpstream.cli.app import app
-from tpstream.cli.options import ScenarioPath
+from tpstream.cli.options import Plugins, ScenarioPath, load_plugins
 from tpstream.cli.output import print_table
 
 
@@ -18,6 +18,7 @@ class Listable(StrEnum):
     rewards = "rewards"
     delays = "delays"
     arrivals = "arrivals"
+    sinks = "sinks"
     scenarios = "scenarios"
 
 
@@ -25,6 +26,7 @@ class Listable(StrEnum):
 def validate(
     scenario: ScenarioPath,
     *,
+    plugin: Plugins = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", metavar="", help="Print the scenario as JSON instead, with all defaults filled in."),
@@ -33,6 +35,7 @@ def validate(
     """Check a scenario file and say what it describes."""
     from tpstream.study.scenario import Scenario
 
+    load_plugins(plugin)
     chosen = Scenario.load(scenario)
     if as_json:
         typer.echo(json.dumps(chosen.resolved(), indent=2))
@@ -49,8 +52,11 @@ def validate(
 
 
 @app.command(name="list", rich_help_panel="Describe")
-def list_names(what: Annotated[Listable, typer.Argument(help="What to list.", show_default=False)]) -> None:
-    """List the policies, reward models, delays, arrival processes or scenarios that can be used by name."""
+def list_names(
+    what: Annotated[Listable, typer.Argument(help="What to list.", show_default=False)], *, plugin: Plugins = None
+) -> None:
+    """List the policies, reward models, delays, arrival processes, sinks or scenarios that can be used by name."""
+    load_plugins(plugin)
     if what is Listable.scenarios:
         from tpstream.study.shipped import describe_shipped
 
@@ -62,8 +68,9 @@ def list_names(what: Annotated[Listable, typer.Argument(help="What to list.", sh
 
 
 @app.command(rich_help_panel="Describe")
-def schema() -> None:
+def schema(*, plugin: Plugins = None) -> None:
     """Print the JSON Schema of scenario files, for editors."""
+    load_plugins(plugin)
     from tpstream.study.schema import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2))

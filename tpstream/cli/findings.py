@@ -26,15 +26,24 @@ COLUMNS = ["policy", "runs", "regret", "95 % interval", "best arm", "best found"
 
 
 def show_study(
-    study: "Study", *, as_json: bool, quiet: bool, figure: Path | None = None, out: Path | None = None
+    study: "Study",
+    *,
+    as_json: bool,
+    quiet: bool,
+    figure: Path | None = None,
+    out: Path | None = None,
+    value: "pd.DataFrame | None" = None,
 ) -> None:
-    """Print the result of a comparison."""
+    """Print the result of a comparison, and the value of partial information if it was asked for."""
     table = study.table()
     if as_json:
-        typer.echo(json.dumps(_study_as_json(study, table, figure, out), indent=2))
+        found = _study_as_json(study, table, figure, out)
+        typer.echo(json.dumps(found if value is None else {**found, "value": _records(value)}, indent=2))
         return
     title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
     print_table(COLUMNS, [_row(row) for row in table.to_dict("records")], title=title)
+    if value is not None:
+        _show_value(value)
     if quiet:
         return
     _show_contrasts(study)
@@ -99,6 +108,19 @@ def _show_contrasts(study: "Study") -> None:
             rows.append([policy, _spell(one.difference), interval, f"{1 - one.wins:.0%}", f"{one.saving:,.1f}x"])
     title = f"against {best}, run by run on the same random numbers"
     print_table(["policy", "difference", "95 % interval", "loses more in", "runs saved"], rows, title=title)
+
+
+def _show_value(value: "pd.DataFrame") -> None:
+    """Which fraction of the delay's cost each policy recovers."""
+    rows = []
+    for row in value.to_dict("records"):
+        known = row["fraction"] == row["fraction"]  # else it is NaN: undefined
+        interval = f"{row['low']:.1%} to {row['high']:.1%}" if known else ""
+        rows.append([row["policy"], f"{row['fraction']:.1%}" if known else "undefined", interval])
+    cost = value.iloc[0]
+    sure = f"{_spell(cost['cost_low'])} to {_spell(cost['cost_high'])}" if cost["runs"] > 1 else "needs 2 runs"
+    title = f"the delay costs {_spell(cost['cost'])} ({sure}); of that each policy recovers"
+    print_table(["policy", "recovered", "95 % interval (Fieller)"], rows, title=title)
 
 
 def _show_places(figure: Path | None, out: Path | None) -> None:

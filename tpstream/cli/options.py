@@ -34,6 +34,15 @@ def at_least(least: int) -> Callable[[int | None], int | None]:
     return check
 
 
+def load_plugins(paths: list[Path] | None) -> None:
+    """Load the plug-in files that were named."""
+    if paths:
+        from tpstream.study.plugins import load_plugin
+
+        for path in paths:
+            load_plugin(path)
+
+
 ScenarioPath = Annotated[
     str,
     typer.Argument(
@@ -137,6 +146,24 @@ LogFormat = Annotated[
     LogFormats,
     typer.Option(
         "--log-format", help="Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."
+    ),
+]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        show_default="none",
+        help="A file with policies, rewards, delays, arrivals or sinks of yours (see `tpstream new`); repeat for more.",
+    ),
+]
+Sinks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sink",
+        metavar="NAME",
+        show_default="none",
+        help="Who else hears every event, e.g. lines or mine:file=a.csv; repeat for more (see `tpstream list sinks`).",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite logs that are there already.")]

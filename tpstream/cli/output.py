@@ -1,5 +1,6 @@
 """What commands show: progress on standard error, tables on standard output."""
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iter
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+    from tpstream.model.story import NOTES
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -46,7 +49,11 @@ def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iter
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as rich:
-        yield Bar(rich, title, rounds)
+        os.environ[NOTES] = "1"  # a variable, so that the processes of a study hear of it, too
+        try:
+            yield Bar(rich, title, rounds)
+        finally:
+            del os.environ[NOTES]
 
 
 def print_table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:

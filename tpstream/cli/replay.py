@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import app
-from tpstream.cli.options import AsJson, Quiet
+from tpstream.cli.options import AsJson, Plugins, Quiet, load_plugins
 from tpstream.cli.output import print_table
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def replay(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="FOLDER", help="Where relative file names in the log's scenario start.")
     ] = Path(),
+    plugin: Plugins = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -60,6 +61,7 @@ def replay(
     from tpstream.study.replay import is_own, what_if
     from tpstream.study.replay import replay as replay_log
 
+    load_plugins(plugin)
     opened = read_log(log)
     if policy is not None and not check and not is_own(opened, policy):
         show_what_if(opened, what_if(opened, policy, folder=folder), as_json=as_json, quiet=quiet)

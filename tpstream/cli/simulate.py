@@ -16,16 +16,21 @@ from tpstream.cli.options import (
     LogFormat,
     LogFormats,
     Logs,
+    Plugins,
     PolicyNames,
     Quiet,
     Runs,
     ScenarioPath,
     Seed,
+    Sinks,
     at_least,
+    load_plugins,
 )
 from tpstream.cli.output import show_progress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tpstream.study.scenario import Scenario
 
 
@@ -52,13 +57,15 @@ def run(
     log: Logs = None,
     log_format: LogFormat = LogFormats.jsonl,
     force: Force = False,
+    sink: Sinks = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.study.compare import compare, default_jobs
 
-    chosen = load_scenario(scenario, horizon)
+    chosen = load_scenario(scenario, horizon, plugin)
     if sets:
         from tpstream.study.paths import read_setting
         from tpstream.study.plan import changed
@@ -76,15 +83,17 @@ def run(
             logs=log,
             log_format=log_format,
             force=force,
+            sinks=sink or (),
             progress=progress,
         )
     show_study(study, as_json=as_json, quiet=quiet)
     report_failures(study.failures)
 
 
-def load_scenario(path: str, horizon: int | None) -> "Scenario":
-    """The scenario, with another horizon if one is asked for."""
+def load_scenario(path: str, horizon: int | None, plugins: "list[Path] | None" = None) -> "Scenario":
+    """The scenario, with another horizon if one is asked for; it may use what plug-in files define."""
     from tpstream.study.scenario import Scenario
 
+    load_plugins(plugins)
     scenario = Scenario.load(path)
     return scenario if horizon is None else scenario.with_(horizon=horizon)

@@ -22,12 +22,14 @@ from tpstream.cli.options import (
     LogFormats,
     Logs,
     Out,
+    Plugins,
     PolicyNames,
     Quiet,
     Rounds,
     Runs,
     ScenarioPath,
     Seed,
+    Sinks,
 )
 from tpstream.cli.output import show_progress
 from tpstream.cli.simulate import load_scenario
@@ -68,23 +70,40 @@ def compare(
         ),
     ] = None,
     log_x: Annotated[bool, typer.Option("--log-x", metavar="", help="Draw rounds on a logarithmic axis.")] = False,
+    theory: Annotated[
+        bool, typer.Option("--theory", metavar="", help="Draw the paper's bounds too (see `tpstream theory`).")
+    ] = False,
+    value: Annotated[
+        bool,
+        typer.Option(
+            "--value",
+            metavar="",
+            help="Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
+        ),
+    ] = False,
     force: Force = False,
+    sink: Sinks = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.figures import prepare_figure
+    from tpstream.analysis.value import CLAIRVOYANT, WAITING
     from tpstream.study import compare as study_module
+    from tpstream.study.asked import label_of, with_kinds
+    from tpstream.study.theory import scenario_bounds
 
-    chosen = load_scenario(scenario, horizon)
+    chosen = load_scenario(scenario, horizon, plugin)
     wanted = read_rounds(rounds)
+    entered = with_kinds(chosen, policy or None, [CLAIRVOYANT, WAITING]) if value else policy or None
     path = figure or (out / "regret.png" if out else Path("logs") / f"{chosen.name}.png")
     if figure is not None or out is None:
         prepare_figure(path)
     with equipped(chosen.name, dask, out, show=not (quiet or as_json)) as (executor, progress):
         study = study_module.compare(
             chosen,
-            policy or None,
+            entered,
             runs=runs,
             seed=seed,
             jobs=jobs or study_module.default_jobs(),
@@ -93,12 +112,15 @@ def compare(
             logs=log,
             log_format=log_format,
             force=force,
+            sinks=sink or (),
             folder=out,
             executor=executor,
             progress=progress,
         )
-    study.plot(path, log_rounds=log_x)
-    show_study(study, as_json=as_json, quiet=quiet, figure=path, out=out)
+    study.plot(path, log_rounds=log_x, bounds=scenario_bounds(chosen, policy) if theory else ())
+    ends = [label_of(chosen, entered, kind) for kind in (CLAIRVOYANT, WAITING)]
+    shown = study.value(*ends) if value else None
+    show_study(study, as_json=as_json, quiet=quiet, figure=path, out=out, value=shown)
     report_failures(study.failures)
 
 
@@ -150,6 +172,7 @@ def sweep(
             help="Where the figure goes: PNG, SVG or PDF by its ending.",
         ),
     ] = None,
+    plugin: Plugins = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -159,7 +182,7 @@ def sweep(
     from tpstream.study.compare import default_jobs
     from tpstream.study.paths import read_set, read_sweep
 
-    chosen = load_scenario(scenario, horizon)
+    chosen = load_scenario(scenario, horizon, plugin)
     varied, in_file = read_sweep(file) if file else ({}, False)
     varied |= dict(map(read_set, sets or []))
     wanted = read_rounds(rounds)

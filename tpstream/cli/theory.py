@@ -22,15 +22,13 @@ def theory(
     as_json: AsJson = False,
 ) -> None:
     """Print the paper's lower and upper bounds of a scenario, and from when on TP-UCB-FR's beats TP-UCB-EW's."""
-    from tpstream.analysis.bounds import bounds_of
     from tpstream.analysis.overtaking import fr_beats_ew_from
     from tpstream.cli.simulate import load_scenario
-    from tpstream.study.theory import known_to_theory
+    from tpstream.study.theory import scenario_bounds
 
     chosen = load_scenario(scenario, horizon)
     problem = chosen.problem()
-    choices = [chosen.policy(name) for name in policy] if policy else chosen.choices()
-    bounds = bounds_of(problem, known_to_theory(choices))
+    bounds = scenario_bounds(chosen, policy)
     overtaken = None if problem.groups is None else fr_beats_ew_from(problem, problem.groups)
     if as_json:
         rows = [_as_row(bound, chosen.horizon) for bound in bounds]

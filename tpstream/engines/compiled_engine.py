@@ -8,11 +8,12 @@ import numpy as np
 from tpstream.engines import plain_loop
 from tpstream.engines.bus import Bus
 from tpstream.engines.clock import STRETCH
-from tpstream.engines.digests import group_sums
+from tpstream.engines.digests import fill_sums
 from tpstream.engines.draws import Reader
 from tpstream.engines.general_run import GeneralRun
 from tpstream.engines.plain_loop import DONE, Plain
 from tpstream.model.arrays import Ints
+from tpstream.model.held_stream import hold_stream
 from tpstream.model.streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies.blame import blame
@@ -57,14 +58,14 @@ class CompiledEngine:
     def _plain_stretches(self) -> Iterator[Ints]:
         loops: Any = load_for(self._policy, plain_loop)
         horizon, plain = self._world.problem.horizon, self._memory()
-        state = self._with_rows(plain.arms.size)
+        state, held = self._with_rows(plain.arms.size), hold_stream(self._stream)
         cursor = np.array([1, -1, 0])
         for first in range(1, horizon + 1, STRETCH):
             cursor[2] = min(first + STRETCH - 1, horizon)
             decisions = np.empty(cursor[2] - first + 1, dtype=np.int64)
             while True:
                 try:
-                    arm = loops.run_plain(state, self._stream, self._ear, plain, cursor, decisions)
+                    arm = loops.run_plain(state, held, self._ear, plain, cursor, decisions)
                 except Exception as error:
                     raise blame(error, self._label, f"in round {cursor[0]}") from error
                 if arm == DONE:
@@ -78,7 +79,7 @@ class CompiledEngine:
         arms, span, ear = self._world.problem.arms, self._world.problem.span, self._ear
         groups = ear.gathered.shape[1]
         return Plain(
-            pool=np.empty((arms, BLOCK, span)),
+            pool=np.empty((arms, BLOCK, span) if ear.partial or ear.received else (0, 0, span)),
             totals=np.zeros((arms, BLOCK)),
             sums=np.empty((arms, BLOCK, groups) if ear.group else (0, 0, 1)),
             used=np.full(arms, BLOCK),
@@ -99,11 +100,11 @@ class CompiledEngine:
 
     def _refill(self, plain: Plain, arm: int) -> None:
         """Give an arm its next block; a short one, at the end of a record, goes to the end of its place."""
-        block, ear = self._reader.next_block(arm).rewards, self._ear
+        block, ear = self._reader.next_block(arm), self._ear
         first = BLOCK - len(block)
         plain.used[arm] = first
-        plain.pool[arm, first:] = block
-        if ear.shown or ear.closed:
-            plain.totals[arm, first:] = group_sums(block, 1)[:, 0]
+        plain.totals[arm, first:] = block.totals
+        if ear.partial or ear.received:
+            plain.pool[arm, first:] = block.rewards
         if ear.group:
-            plain.sums[arm, first:] = group_sums(block, ear.gathered.shape[1])
+            fill_sums(block.rewards, plain.sums[arm, first:])

@@ -1,24 +1,21 @@
 """Digests of a block of rewards: sums of consecutive parts, added in the order of the parts."""
 
-import numpy as np
-
 from tpstream.model.arrays import Floats
-from tpstream.model.compiled import cached
+from tpstream.model.compiled import compiled_loop
 
 ROWS = 4
 """Pulls whose sums are taken at once: a processor adds several numbers in the time that one addition takes."""
 
 
-def group_sums(block: Floats, groups: int) -> Floats:
-    """Every pull's sums over equal groups of its parts, (pull, group); with one group, the cumulative reward."""
-    sums = np.empty((len(block), groups))
+def fill_sums(block: Floats, sums: Floats) -> None:
+    """Write every pull's sums over equal groups of its parts, (pull, group); with one group, the cumulative reward."""
     whole = len(block) // ROWS * ROWS
     _add_four(block[:whole], sums[:whole])
-    _add_one(block[whole:], sums[whole:])
-    return sums
+    if whole < len(block):
+        _add_one(block[whole:], sums[whole:])
 
 
-@cached
+@compiled_loop
 def _add_four(block: Floats, sums: Floats) -> None:
     groups = sums.shape[1]
     width = block.shape[1] // groups
@@ -36,7 +33,7 @@ def _add_four(block: Floats, sums: Floats) -> None:
             sums[pull + 3, group] = fourth
 
 
-@cached
+@compiled_loop
 def _add_one(block: Floats, sums: Floats) -> None:
     groups = sums.shape[1]
     width = block.shape[1] // groups

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpstream.delays.compose import sample_schedule
+from tpstream.engines.digests import fill_sums
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import RewardError, TpstreamError
 from tpstream.model.protocols import Recorded, Schedule
@@ -22,6 +23,8 @@ class Block:
     """Some pulls of one arm: what they pay (pulls, span), and when, if that is not as in the paper's world."""
 
     rewards: Floats
+    totals: Floats
+    """The pulls' cumulative rewards, added in the order of the parts."""
     schedule: Schedule | None
 
     def __len__(self) -> int:
@@ -48,6 +51,7 @@ class Draws:
         self._readers = readers
         self._rewards = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in arms]
         self._delays = [open_stream(world.seed, world.run, Purpose.DELAYS, arm) for arm in arms]
+        self._recorded = [isinstance(model, Recorded) for model in world.rewards.arms]  # slow to ask for every block
         self._drawn = [0 for _ in arms]
         self._kept: dict[tuple[int, int], tuple[Block, int]] = {}
 
@@ -55,18 +59,19 @@ class Draws:
         """The arm's block of that number; a reader takes each once, in order."""
         block, waiting = self._kept.pop((arm, number), (None, self._readers))
         if block is None:
-            rewards = self._draw(arm)
-            block = Block(rewards, self._schedule(arm, rewards))
+            rewards, totals = self._draw(arm)
+            block = Block(rewards, totals, self._schedule(arm, rewards))
             self._drawn[arm] += len(block)
         if waiting > 1:
             self._kept[arm, number] = (block, waiting - 1)
         return block
 
-    def _draw(self, arm: int) -> Floats:
-        """The rewards of the arm's next block, checked; fewer only where a record ends."""
-        model, name, first = self.world.rewards.arms[arm], self.world.problem.names[arm], self._drawn[arm]
+    def _draw(self, arm: int) -> tuple[Floats, Floats]:
+        """The rewards of the arm's next block and their totals, checked; fewer only where a record ends."""
+        model: Any = self.world.rewards.arms[arm]
+        name, first = self.world.problem.names[arm], self._drawn[arm]
         try:
-            if isinstance(model, Recorded):
+            if self._recorded[arm]:
                 block = model.recorded(first, BLOCK)
                 pulls = len(block)
             else:
@@ -84,8 +89,7 @@ class Draws:
                 f"arm {name!r} has no recorded pull {first + 1}, but the policy pulls it once more; "
                 f'record more, lower the horizon or set draw = "resample"'
             )
-        check_block(block, pulls, self.world, arm, first)
-        return np.ascontiguousarray(block)
+        return check_block(block, pulls, self.world, arm, first)
 
     def _schedule(self, arm: int, rewards: Floats) -> Schedule | None:
         """When the parts of a block arrive."""
@@ -133,21 +137,24 @@ def _pulls(block: Block) -> Iterator[Pull]:
     return map(Pull, block.rewards, block.schedule.offsets, block.schedule.lost)
 
 
-def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -> None:
-    """Refuse what a reward model must not pay; NaN fails every comparison."""
+def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -> tuple[Floats, Floats]:
+    """The rewards of a block and their totals; what a reward model must not pay is refused."""
     problem = world.problem
     where = f"{world.rewards.name} of arm {problem.names[arm]!r}"
     if not isinstance(block, np.ndarray) or block.shape != (pulls, problem.span) or block.dtype != np.float64:
         got = f"{block.dtype} {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
         raise RewardError(f"{where}: sample must return float64 of shape ({pulls}, {problem.span}), got {got}")
-    bound = problem.maxima[arm] * (1 + TOLERANCE)
-    if block.min() >= 0.0 and block.sum(axis=1).max() <= bound:
-        return
-    for row, parts in enumerate(block):
-        if not (parts.min() >= 0.0 and parts.sum() <= bound):
-            part = int(np.argmin(parts >= 0.0)) + 1
-            shown = f"part {part} = {parts[part - 1]}" if not parts.min() >= 0.0 else f"a total of {parts.sum()}"
-            raise RewardError(
-                f"{where}: pull {first + row + 1} of the arm has {shown}; "
-                f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
-            )
+    rewards, bound = np.ascontiguousarray(block), problem.maxima[arm] * (1 + TOLERANCE)
+    totals = np.empty(pulls)
+    fill_sums(rewards, totals.reshape(-1, 1))
+    if rewards.min() >= 0.0 and totals.max() <= bound:  # NaN fails every comparison
+        return rewards, totals
+    wrong = ~((rewards >= 0.0).all(axis=1) & (totals <= bound))
+    row = int(wrong.argmax())
+    parts = rewards[row]
+    part = int(np.argmin(parts >= 0.0))
+    shown = f"a total of {totals[row]}" if parts[part] >= 0.0 else f"part {part + 1} = {parts[part]}"
+    raise RewardError(
+        f"{where}: pull {first + row + 1} of the arm has {shown}; "
+        f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
+    )

@@ -1,5 +1,6 @@
 """The errand of one pull: what a process delay sees of the engine, and what the engine sees of the process."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -40,6 +41,7 @@ class Errand:
         self._pending = set(range(1, span + 1))
         self._uncredited = set(range(1, span + 1))
         self._closed = False
+        self._due = {part: due for due, part in arrivals}
 
     def wait_until(self, time: float) -> simpy.Event:
         """An event at exactly this time."""
@@ -47,6 +49,11 @@ class Errand:
 
     def deliver(self, part: int) -> None:
         """Hand the part out now."""
+        if self._timeline.now < self._due.get(part, -math.inf):
+            raise DelayError(
+                f"{self._name} delivered part {part} of pull {self.pull} at time {self._timeline.now}, "
+                f"before it arrives at {self._due[part]}; wait until then"
+            )
         self._settle(part, LATE if self._closed else PARTIAL)
 
     def lose(self, part: int) -> None:

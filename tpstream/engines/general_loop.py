@@ -10,6 +10,7 @@ import numpy as np
 
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.compiled import compiled, compiled_loop
+from tpstream.model.held_stream import held_stream
 from tpstream.policies.hearing import (
     CLOSED,
     PARTIAL,
@@ -85,9 +86,10 @@ class Columns(NamedTuple):
 
 @compiled_loop
 def run_general(
-    state: Any, stream: np.random.Generator, ear: Ear, general: General, columns: Columns, cursor: Ints, decisions: Ints
+    state: Any, held: Any, ear: Ear, general: General, columns: Columns, cursor: Ints, decisions: Ints
 ) -> int:
     """Rounds with whole-round delays, windows and a full log; returns an arm or why it came back."""
+    stream = held_stream(held)
     span = general.rewards.shape[1]
     start = cursor[LAST] + 1 - decisions.size
     for round in range(cursor[ROUND], cursor[LAST] + 1):

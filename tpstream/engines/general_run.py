@@ -29,6 +29,7 @@ from tpstream.engines.growth import longer, with_longer
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.events import Events
+from tpstream.model.held_stream import hold_stream
 from tpstream.model.streams import BLOCK
 from tpstream.model.world import World
 from tpstream.policies.blame import blame
@@ -66,6 +67,7 @@ class GeneralRun:
         self._state = state
         self._ear = ear
         self._stream = stream
+        self._held = hold_stream(stream)
         self._reader = reader
         self._bus = bus
         self._label = label
@@ -116,7 +118,7 @@ class GeneralRun:
         run, cursor = self._loops.run_general, self._cursor
         try:
             while True:
-                answer = run(self._state, self._stream, self._ear, self._memory, self._columns, cursor, decisions)
+                answer = run(self._state, self._held, self._ear, self._memory, self._columns, cursor, decisions)
                 if answer == DONE:
                     return
                 self._serve(answer)

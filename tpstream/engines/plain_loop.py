@@ -6,6 +6,7 @@ import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.compiled import compiled, compiled_loop
+from tpstream.model.held_stream import held_stream
 from tpstream.policies.hearing import (
     Ear,
     on_closed,
@@ -23,11 +24,11 @@ class Plain(NamedTuple):
     """Memory of the loop for the paper's world."""
 
     pool: Floats
-    """Blocks of rewards, (block, pull, part)."""
+    """The arms' blocks of rewards, (arm, pull, part)."""
     totals: Floats
-    """The pulls' cumulative rewards, (block, pull)."""
+    """The pulls' cumulative rewards, (arm, pull)."""
     sums: Floats
-    """The pulls' group sums, (block, pull, group)."""
+    """The pulls' group sums, (arm, pull, group)."""
     used: Ints
     """Pulls that an arm took from its block."""
     arms: Ints
@@ -43,35 +44,38 @@ class Plain(NamedTuple):
 
 
 @compiled_loop
-def run_plain(state: Any, stream: np.random.Generator, ear: Ear, plain: Plain, cursor: Ints, decisions: Ints) -> int:
+def run_plain(state: Any, held: Any, ear: Ear, plain: Plain, cursor: Ints, decisions: Ints) -> int:
     """Rounds of the paper's world without a log: part j of a pull arrives j - 1 rounds after it.
 
     Decides rounds cursor[0] to cursor[2] and writes their arms. Returns DONE when they are done, or the arm whose block
     of rewards is used up, or INVALID for a decision that is no arm; the decision then waits in cursor[1].
     """
+    stream = held_stream(held)
     span = plain.arms.size
     last = cursor[2]
     start = last + 1 - decisions.size
+    slot = cursor[0] % span
     for round in range(cursor[0], last + 1):
+        cursor[0] = round  # also for whoever asks in which round a policy raised
         arm = cursor[1]
         if arm < 0:
             arm = policy_decide(state, round, stream)
-        cursor[0], cursor[1] = round, arm
+        cursor[1] = arm
         if arm < 0 or arm >= plain.used.size:
             return INVALID
         row = plain.used[arm]
-        if row == plain.pool.shape[1]:
+        if row == plain.totals.shape[1]:
             return int(arm)
         cursor[1] = -1
         plain.used[arm] = row + 1
-        slot = round % span
         total = plain.totals[arm, row]
         decisions[round - start] = arm
         plain.arms[slot] = arm
         plain.credits[slot] = total
         on_pull(state, arm, slot, total if ear.shown else np.nan)
         take_rewards(ear, plain, arm, row, slot)
-        deliver(state, ear, plain, round)
+        deliver(state, ear, plain, round, slot)
+        slot = slot + 1 if slot + 1 < span else 0
     cursor[0] = last + 1
     return DONE
 
@@ -94,15 +98,13 @@ def take_rewards(ear: Ear, plain: Plain, arm: int, row: int, slot: int) -> None:
 
 
 @compiled
-def deliver(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+def deliver(state: Any, ear: Ear, plain: Plain, round: int, slot: int) -> None:
     """Everything due in this round, in order of the pulls; the oldest of them may be complete."""
-    span = plain.arms.size
     if ear.partial:
-        deliver_parts(state, ear, plain, round)
+        deliver_parts(state, ear, plain, round, slot)
     elif ear.group or ear.closed:
-        deliver_groups(state, ear, plain, round)
+        deliver_groups(state, ear, plain, round, slot)
     if ear.received:
-        slot = round % span
         for arm in range(plain.due.shape[0]):
             if plain.due[arm, slot] != 0.0:
                 on_received(state, arm, plain.due[arm, slot])
@@ -110,40 +112,44 @@ def deliver(state: Any, ear: Ear, plain: Plain, round: int) -> None:
 
 
 @compiled
-def deliver_parts(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+def deliver_parts(state: Any, ear: Ear, plain: Plain, round: int, newest: int) -> None:
     """Every part due in this round, in order of the pulls; the oldest of them may be complete."""
     span = plain.arms.size
-    oldest = max(1, round - span + 1)
-    slot = oldest % span
-    for pull in range(oldest, round + 1):
-        part = round - pull + 1
+    slot = place_of(newest, min(span, round) - 1, span)
+    for part in range(min(span, round), 0, -1):
         on_partial(state, plain.arms[slot], slot, part, plain.rewards[slot, part - 1])
         if ear.group and part % ear.width == 0:
             group = part // ear.width - 1
             on_group(state, plain.arms[slot], group, plain.groups[slot, group])
         if ear.closed and part == span:
             on_closed(state, plain.arms[slot], slot, plain.credits[slot])
-        slot += 1
-        if slot == span:
-            slot = 0
+        slot = slot + 1 if slot + 1 < span else 0
 
 
 @compiled
-def deliver_groups(state: Any, ear: Ear, plain: Plain, round: int) -> None:
+def deliver_groups(state: Any, ear: Ear, plain: Plain, round: int, newest: int) -> None:
     """Every group complete in this round, in order of the pulls; the oldest of them may be complete."""
     span = plain.arms.size
-    group = min(plain.groups.shape[1], round // ear.width) - 1 if ear.group else -1
+    groups = 0
+    if ear.group:
+        groups = plain.groups.shape[1] if round >= span else round // ear.width
     if round >= span:
-        slot = (round + 1) % span
+        slot = place_of(newest, span - 1, span)
         if ear.group:
-            on_group(state, plain.arms[slot], group, plain.groups[slot, group])
-            group -= 1
+            on_group(state, plain.arms[slot], groups - 1, plain.groups[slot, groups - 1])
+            groups -= 1
         if ear.closed:
             on_closed(state, plain.arms[slot], slot, plain.credits[slot])
-    slot = (round - (group + 1) * ear.width + 1) % span
-    while group >= 0:
+    slot = place_of(newest, groups * ear.width - 1, span)
+    for group in range(groups - 1, -1, -1):
         on_group(state, plain.arms[slot], group, plain.groups[slot, group])
-        group -= 1
         slot += ear.width
         if slot >= span:
             slot -= span
+
+
+@compiled
+def place_of(newest: int, back: int, span: int) -> int:
+    """The slot of the pull so many rounds before the newest one, less than a span; a division would cost more."""
+    slot = newest - back
+    return slot if slot >= 0 else slot + span

@@ -1,6 +1,7 @@
 """Which engine serves: the compiled one where it can, else SimPy, and why."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, Protocol, get_args
 
 from tpstream.engines.bus import Bus
@@ -9,6 +10,7 @@ from tpstream.engines.draws import Draws, Reader
 from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError
+from tpstream.model.story import story
 from tpstream.model.streams import Purpose, open_stream
 from tpstream.model.timing import Timing
 from tpstream.model.world import World
@@ -62,7 +64,14 @@ def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "
         return "compiled"
     if name == "compiled":
         raise EngineError(f'the compiled engine cannot serve: {reason}; use engine "simpy" or "auto"')
+    _tell(reason)
     return "simpy"
+
+
+@lru_cache(maxsize=1024)
+def _tell(reason: str) -> None:
+    """Say once why a run takes longer than others."""
+    story().info("the SimPy engine serves, which is slower", reason=reason)
 
 
 def open_engine(

@@ -1,5 +1,6 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -50,5 +51,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 def package_versions() -> dict[str, str]:
     """The versions of tpstream and of the packages that its numbers depend on."""
-    versions = {"tpstream": own_version()}
-    return versions | {name: version(name) for name in PACKAGES}
+    return dict(_versions())
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    """They are read from files, and cannot change while a process lives."""
+    return {"tpstream": own_version()} | {name: version(name) for name in PACKAGES}

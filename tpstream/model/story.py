@@ -9,6 +9,8 @@ import structlog
 
 VERBOSE = "TPSTREAM_VERBOSE"
 """The environment variable that asks for the whole story; other processes of a study hear of it, too."""
+NOTES = "TPSTREAM_NOTES"
+"""The one that asks for what explains a wait: somebody is looking."""
 
 
 def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
@@ -22,8 +24,12 @@ def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
             structlog.processors.add_log_level,
             structlog.processors.LogfmtRenderer(key_order=["level", "event"]),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.DEBUG if os.environ.get(VERBOSE) else logging.WARNING
-        ),
+        wrapper_class=structlog.make_filtering_bound_logger(_level()),
     )
     return quiet.bind(**context)
+
+
+def _level() -> int:
+    if os.environ.get(VERBOSE):
+        return logging.DEBUG
+    return logging.INFO if os.environ.get(NOTES) else logging.WARNING

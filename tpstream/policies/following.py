@@ -6,10 +6,9 @@ ones (see loader.py).
 
 from typing import Any
 
-import numpy as np
-
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.compiled import compiled_loop
+from tpstream.model.held_stream import held_stream
 from tpstream.policies.hearing import (
     CLOSED,
     PARTIAL,
@@ -27,7 +26,7 @@ from tpstream.policies.hearing import (
 def follow(
     state: Any,
     ear: Ear,
-    stream: np.random.Generator,
+    held: Any,
     capacity: int,
     time: Floats,
     kind: Bytes,
@@ -42,6 +41,7 @@ def follow(
 
     The events are whole stretches from one decision to the next. The policy's last decision is in decided[0].
     """
+    stream = held_stream(held)
     for event in range(kind.size):
         if event > 0 and time[event] != time[event - 1]:
             tell_received(state, ear)

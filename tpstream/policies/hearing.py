@@ -10,6 +10,7 @@ import numpy as np
 
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.compiled import compiled, compiled_loop
+from tpstream.model.held_stream import held_stream
 
 PULL, PARTIAL, CLOSED = 0, 1, 2  # Kind's numbers; Numba wants plain ones
 
@@ -65,9 +66,9 @@ class Ear(NamedTuple):
 
 
 @compiled_loop
-def decide(state: Any, round: int, stream: np.random.Generator) -> int:
+def decide(state: Any, round: int, held: Any) -> int:
     """The policy's decision."""
-    return policy_decide(state, round, stream)
+    return policy_decide(state, round, held_stream(held))
 
 
 @compiled

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tpstream.model import compiled
+from tpstream.model import compiled, held_stream
 from tpstream.model.story import story
 from tpstream.policies import hearing
 from tpstream.policies.fingerprint import fingerprint, is_in_a_file, plain_function
 from tpstream.policies.form import SharedPolicy
 
-SOURCES = (Path(hearing.__file__), Path(compiled.__file__))
+SOURCES = (Path(hearing.__file__), Path(compiled.__file__), Path(held_stream.__file__))
 """Files that are compiled into every loop, or say how."""
 HANDLERS = ("on_pull", "on_partial", "on_received", "on_group", "on_closed")
 
@@ -52,7 +52,7 @@ def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> Mo
     plain = "".join(letter if letter.isalnum() else "_" for letter in policy)
     name = f"{file.stem}_{plain}_{fingerprint(functions, file, *SOURCES)}"
     # With Numba turned off there is nothing to keep, and coverage counts the lines where they are written.
-    place = file if _jit_is_off() else _copy(file, _folder_for(functions) / f"{name}.py")
+    place = file if _jit_is_off() else _copy(file, _folder_for(functions) / f"{name}.py", policy)
     spec = importlib.util.spec_from_file_location(name, place)
     assert spec is not None  # noqa: S101 (a .py file has a loader)
     assert spec.loader is not None  # noqa: S101
@@ -93,9 +93,15 @@ def _folder_of_this_process() -> Path:
     return Path(folder)
 
 
-def _copy(source: Path, target: Path) -> Path:
+@lru_cache(maxsize=1024)
+def _tell_of_compiling(policy: str, folder: Path) -> None:
+    story().info("compiling", policy=policy, folder=str(folder), remark="takes seconds, the first time only")
+
+
+def _copy(source: Path, target: Path, policy: str) -> Path:
     """Write once and never touch again: Numba trusts its cache while the file's time is the same."""
     if not target.exists():
+        _tell_of_compiling(policy, target.parent)
         handle, partly = tempfile.mkstemp(dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(source.read_bytes())

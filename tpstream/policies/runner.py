@@ -7,6 +7,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, TpstreamError
 from tpstream.model.events import Events, Kind
+from tpstream.model.held_stream import hold_stream
 from tpstream.model.problem import Problem
 from tpstream.model.protocols import Policy
 from tpstream.model.ring import Ring
@@ -28,6 +29,7 @@ class Runner:
         self._policy = policy
         self._per_pull = policy.per_pull
         self._stream = stream
+        self._held = hold_stream(stream)
         self._ring = Ring()
         self._loops = load_for(policy, hearing)
         self._ear: Any = make_ear(policy, problem, parameters)
@@ -51,7 +53,7 @@ class Runner:
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
-        return int(self._loops.decide(self.state, round, self._stream))
+        return int(self._loops.decide(self.state, round, self._held))
 
     def indices(self) -> Floats:
         """The index of every arm at the last decision."""
@@ -68,7 +70,7 @@ class Runner:
         place = load_for(self._policy, following).follow(
             self.state,
             self._ear,
-            self._stream,
+            self._held,
             self._ring.capacity,
             events.time,
             events.kind,

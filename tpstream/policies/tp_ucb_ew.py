@@ -67,7 +67,7 @@ def on_group(state: TpUcbEwState, arm: int, group: int, amount: float) -> None:
     inverse = 1.0 / count
     mean, root = total(state.sums, place) * inverse, math.sqrt(inverse)
     exchange(state.means, arm, state.shares[place, 0], mean)
-    exchange(state.roots, arm, state.shares[place, 1], root)
+    add(state.roots, arm, root - state.shares[place, 1])  # exact: at least half of the old share, which may be 0
     state.counts[place] = count
     state.shares[place, 0] = mean
     state.shares[place, 1] = root

@@ -40,6 +40,21 @@ def ask(scenario: Scenario, policies: Sequence[str | PolicyForm] | None) -> list
     return asked
 
 
+def with_kinds(
+    scenario: Scenario, policies: Sequence[str | PolicyForm] | None, kinds: Sequence[str]
+) -> list[str | PolicyForm]:
+    """The policies (default: the scenario's), and before them one of each of these kinds that is not among them."""
+    asked = ask(scenario, policies)
+    present = {one.form.name for one in asked}
+    own = [one.label for one in asked] if policies is None else policies
+    return [*(kind for kind in kinds if kind not in present), *own]
+
+
+def label_of(scenario: Scenario, policies: Sequence[str | PolicyForm] | None, kind: str) -> str:
+    """The label of the first policy of that kind."""
+    return next((one.label for one in ask(scenario, policies) if one.form.name == kind), kind)
+
+
 def _ask_one(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> Asked:
     if not isinstance(spec, str):
         return Asked(spec.name, spec, {})

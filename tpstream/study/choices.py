@@ -94,7 +94,7 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     for pair in re.split(r",(?=\s*[\w-]+\s*=)", rest) if rest else ():
         key, equals, text = (part.strip() for part in pair.partition("="))
         if not (key and equals and text):
-            raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:ties=first")
+            raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:key=value")
         if key in parameters:
             raise PolicyError(f"{spec!r}: {key} is given twice; keep one")
         parameters[key] = plain(value(text))

@@ -29,6 +29,7 @@ def compare(
     logs: str | Path | None = None,
     log_format: str = "jsonl",
     force: bool = False,
+    sinks: Sequence[str] = (),
     folder: str | Path | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -39,7 +40,8 @@ def compare(
     any executor of pieces, e.g. a Dask client's. `folder` keeps every finished run, so that the same call goes on where
     it was interrupted, and gets the result files. `rounds` are rounds, besides the last, at which results are given;
     `first` is the number of the first run. `logs` is the folder in which every run leaves its event log, in the form
-    of `log_format` (jsonl or arrow). A run that fails is in `failures`; if all fail, that is an error.
+    of `log_format` (jsonl or arrow); `sinks`, as in "name:key=value", hear every run, too. A run that fails is in
+    `failures`; if all fail, that is an error.
     """
     place = None if folder is None else Path(folder)
     plan = make_plan(
@@ -53,6 +55,7 @@ def compare(
         rounds=rounds,
         engine=engine,
         logs=None if logs is None else Logs(Path(logs), log_format, force),
+        sinks=sinks,
     )
     (study,) = conduct(plan, jobs=jobs, folder=place, executor=executor, progress=progress)
     if place is not None:

@@ -63,7 +63,8 @@ def describe(error: ValidationError, fields_at: Callable[[Location], Fields]) ->
     ]
     errors.sort(key=lambda one: one["type"] != "extra_forbidden")
     others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{key_path(errors[0]['loc'])}: {sentence(errors[0], fields_at)}{others}"
+    place = key_path(errors[0]["loc"])
+    return f"{place}: {sentence(errors[0], fields_at)}{others}" if place else sentence(errors[0], fields_at) + others
 
 
 def meant(unknown: Location, missing: Location, fields_at: Callable[[Location], Fields]) -> bool:
@@ -81,7 +82,7 @@ def key_path(location: Location) -> str:
 
 def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> str:
     """What is wrong, the value, and the remedy where one is known."""
-    *table, key = (*error["loc"],)
+    *table, key = error["loc"] or ("",)  # a rule about several keys is about none
     match error["type"]:
         case "extra_forbidden":
             fields = fields_at(tuple(table))

@@ -22,6 +22,7 @@ from tpstream.study.piece import Logs, Progress
 from tpstream.study.plan import Cell, Plan, Task, list_tasks, make_cells
 from tpstream.study.result import Study
 from tpstream.study.scenario import Scenario
+from tpstream.study.sinks import choose_sink
 from tpstream.study.store import Store
 
 
@@ -46,6 +47,7 @@ def make_plan(
     rounds: Sequence[int],
     engine: EngineName,
     logs: Logs | None,
+    sinks: Sequence[str] = (),
 ) -> Plan:
     """The plan; everything that can be wrong with it is found here."""
     if runs < 1:
@@ -57,7 +59,9 @@ def make_plan(
     seed, asked = scenario.seed if seed is None else seed, ask(scenario, policies)
     chosen = tuple(sorted(set(rounds)))
     cells = make_cells(scenario, asked, sets, seed, chosen, together=together)
-    plan = Plan(scenario, tuple(asked), sets, together, cells, seed, range(first, first + runs), chosen, engine, logs)
+    heard = tuple(choose_sink(sink) for sink in sinks)
+    span = range(first, first + runs)
+    plan = Plan(scenario, tuple(asked), sets, together, cells, seed, span, chosen, engine, logs, heard)
     _ = plan.compiled  # an engine that cannot serve is an error
     return plan
 

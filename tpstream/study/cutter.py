@@ -54,7 +54,9 @@ class Cutter:
         while self._tasks and self._tasks[0].group == first.group and len(runs) < most:
             runs.append(self._tasks.popleft().run)
         plan = self._plan
-        return Piece(first.site, first.entrants, tuple(runs), plan.seed, first.rounds, plan.engine, plan.logs)
+        return Piece(
+            first.site, first.entrants, tuple(runs), plan.seed, first.rounds, plan.engine, plan.logs, plan.sinks
+        )
 
     def _most(self, task: Task) -> int:
         """How many runs the next piece may have; one, as long as nothing like it was measured."""

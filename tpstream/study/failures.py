@@ -7,6 +7,7 @@ from typing import Any
 
 from tpstream.policies import POLICIES
 from tpstream.study.asked import Asked
+from tpstream.study.plugins import loaded_plugins
 from tpstream.study.scenario import Scenario
 from tpstream.study.tables import bare
 
@@ -33,4 +34,6 @@ def how_to_repeat(scenario: Scenario, settings: Mapping[str, Any], asked: Asked,
     words = ["tpstream", "run", scenario.source, "--policy", asked.label, "--horizon", str(scenario.horizon)]
     for path, value in settings.items():
         words += ["--set", f"{path}={bare(value)}"]
+    for plugin in loaded_plugins():
+        words += ["--plugin", str(plugin.path)]
     return shlex.join([*words, "--seed", str(seed), "--run", str(run)])

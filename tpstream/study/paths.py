@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,7 @@ def read_range(text: str) -> list[Any]:
     """The numbers of "5:50:5", both ends included; in decimal, so that 0.1:0.3:0.1 has three."""
     found = RANGE.fullmatch(text)
     assert found is not None  # noqa: S101 (it was looked at before)
-    try:
-        first, last, step = (Decimal(number or "1") for number in found.groups())
-    except InvalidOperation:
-        raise StudyError(f"range {text}: write it as in 5:50:5") from None
+    first, last, step = (Decimal(number) for number in found.groups("1"))
     if step == 0 or (last - first) / step < 0:
         raise StudyError(f"range {text}: its step leads away from its end; change one of them")
     whole = all("." not in number and "e" not in number.lower() for number in found.groups("1"))
@@ -91,7 +88,8 @@ def read_sweep(file: Path) -> tuple[dict[str, list[Any]], bool]:
 def _flatten(table: Mapping[str, Any], above: str = "") -> list[tuple[str, list[Any]]]:
     found: list[tuple[str, list[Any]]] = []
     for key, inner in table.items():
-        path = f"{above}{key if re.fullmatch(r'[A-Za-z0-9_*-]+', key) else repr(key)}"
+        # A key at the top may be a whole path in quotes; further down quotes are the step's.
+        path = f"{above}{key}" if not above or re.fullmatch(r"[\w-]+", key) else f'{above}"{key}"'
         if isinstance(inner, dict):
             found += _flatten(inner, f"{path}.")
         else:

@@ -19,6 +19,7 @@ from tpstream.study.choices import PolicyChoice
 from tpstream.study.entrants import Entrant, Site
 from tpstream.study.records import Outcome, pack
 from tpstream.study.run import make_header, make_world, open_run
+from tpstream.study.sinks import SinkChoice, subscribe_all
 
 Progress = Callable[[int], None]
 """Is told how many rounds were done since it was last called."""
@@ -49,6 +50,7 @@ class Piece:
     rounds: Ints
     engine: str
     logs: Logs | None = None
+    sinks: tuple[SinkChoice, ...] = ()
 
     @property
     def length(self) -> int:
@@ -154,10 +156,14 @@ def _start(
     """A policy's run, ready to go; the log of one that starts again is overwritten."""
     scenario = piece.site.scenario
     engine = open_run(scenario, choice, piece.seed, run, engine=piece.engine, draws=draws)
+    if piece.logs is None and not piece.sinks:
+        return engine.stretches()
+    header = make_header(scenario, choice, piece.seed, run)
     if piece.logs is not None:
-        log, header = piece.logs.path(choice.label, run), make_header(scenario, choice, piece.seed, run)
+        log = piece.logs.path(choice.label, run)
         sink = Sink(log, header, form=piece.logs.form, force=piece.logs.force or again)
         engine.bus.subscribe(f"log {log}", stack.enter_context(sink))
+    subscribe_all(engine.bus, piece.sinks, header, stack)
     return engine.stretches()
 
 
@@ -183,9 +189,9 @@ def _blamed(entrant: Entrant, rounds: int) -> Iterator[None]:
 
 
 def describe(error: Exception) -> str:
-    """One line about an error; for one that is not ours with its kind and place."""
-    if isinstance(error, TpstreamError):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+    """One line about an error, with the place of one that is not ours."""
+    ours = isinstance(error, TpstreamError)
+    text = " ".join((str(error) if ours else f"{type(error).__name__}: {error}").split())
+    origin = error.__cause__ if ours else error
+    frames = traceback.extract_tb(origin.__traceback__) if origin and not isinstance(origin, TpstreamError) else []
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text

@@ -18,6 +18,7 @@ from tpstream.study.identity import entry_of, hash_of, identify_policy, identify
 from tpstream.study.paths import Setting, set_key, set_parameter, steps_of
 from tpstream.study.piece import Logs
 from tpstream.study.scenario import Scenario
+from tpstream.study.sinks import SinkChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class Plan:
     rounds: tuple[int, ...]
     engine: str
     logs: Logs | None
+    sinks: tuple[SinkChoice, ...] = ()
+    """Besides the logs; they hear the runs that are done now, not those that a folder keeps."""
 
     @property
     def compiled(self) -> bool:
@@ -53,11 +56,6 @@ class Plan:
             for cell in self.cells
             for entrant in cell.entrants
         )
-
-    @property
-    def entries(self) -> int:
-        """How many policies in worlds there are; equal ones of several cells count once."""
-        return len({entrant.entry for cell in self.cells for entrant in cell.entrants})
 
 
 @dataclass(frozen=True, eq=False)

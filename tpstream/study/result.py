@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from tpstream.analysis.bounds import Bound
 from tpstream.analysis.contrasts import Contrast, paired
 from tpstream.analysis.figures import regret_figure
 from tpstream.analysis.intervals import Interval, bootstrap_interval, t_interval, wilson_interval
 from tpstream.analysis.regret import pseudo_regret
+from tpstream.analysis.value import CLAIRVOYANT, WAITING, recovery
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import StudyError, UnknownNameError
 from tpstream.study.failures import FailedRun
@@ -35,7 +38,7 @@ class Study:
     records: Mapping[str, Records]
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
-    _regrets: dict[str, Floats] = field(default_factory=dict, repr=False)
+    _unpacked: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     @property
     def counts(self) -> Counts:
@@ -55,22 +58,23 @@ class Study:
 
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
-        records = self._of(policy)
-        if policy not in self._regrets:
-            found = np.empty((len(records), len(self.rounds)))
-            for place, counts in enumerate(records):
-                found[place] = pseudo_regret(counts, self.means)
-            self._regrets[policy] = found
-        return self._regrets[policy]
+        return self._unpack(policy)[0]
 
-    def pulled(self, policy: str, rounds: Ints | None = None) -> Ints:
-        """Pulls of each arm up to these rounds (default: the last), of shape (runs, rounds, arms)."""
-        places = self._places(self.rounds[-1:] if rounds is None else rounds)
-        records = self._of(policy)
-        found = np.empty((len(records), len(places), len(self.arms)), dtype=np.int64)
-        for place, counts in enumerate(records):
-            found[place] = counts[places]
-        return found
+    def pulled(self, policy: str) -> Ints:
+        """Pulls of each arm up to the chosen rounds, of shape (runs, chosen, arms)."""
+        return self._unpack(policy)[1]
+
+    def _unpack(self, policy: str) -> tuple[Floats, Ints]:
+        """Regret and pulls of every run, unpacked one by one and once: all counts together may be large."""
+        if policy not in self._unpacked:
+            records, places = self._of(policy), self._places(self.chosen)
+            regret = np.empty((len(records), len(self.rounds)))
+            pulls = np.empty((len(records), len(places), len(self.arms)), dtype=np.int64)
+            for place, counts in enumerate(records):
+                regret[place] = pseudo_regret(counts, self.means)
+                pulls[place] = counts[places]
+            self._unpacked[policy] = regret, pulls
+        return self._unpacked[policy]
 
     def table(self) -> pd.DataFrame:
         """Final regret and how well the best arm was found, a row for each policy.
@@ -88,7 +92,7 @@ class Study:
             empty = dict.fromkeys(("regret", "low", "high", "bootstrap_low", "bootstrap_high"), np.nan)
             rest = dict.fromkeys(("best_arm_share", "best_found", "best_found_low", "best_found_high"), np.nan)
             return {"policy": policy, "runs": 0, **empty, **rest, "failed": failed, "seconds_per_run": np.nan}
-        pulls, interval = self.pulled(policy)[:, 0], t_interval(finals)
+        pulls, interval = self.pulled(policy)[:, -1], t_interval(finals)
         found = int(self._found_best(pulls).sum())
         low, high = bootstrap_interval(finals)
         found_low, found_high = wilson_interval(found, len(records))
@@ -119,7 +123,7 @@ class Study:
         frames = []
         places = self._places(self.chosen)
         for policy, records in self.records.items():
-            pulls = self.pulled(policy, self.chosen).reshape(-1, len(self.arms))
+            pulls = self.pulled(policy).reshape(-1, len(self.arms))
             columns = {
                 "policy": policy,
                 "run": np.repeat(records.runs, len(places)),
@@ -151,12 +155,25 @@ class Study:
         found = [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
         return pd.DataFrame(found, columns=list(Contrast.__dataclass_fields__))
 
+    def value(self, clairvoyant: str = CLAIRVOYANT, waiting: str = WAITING) -> pd.DataFrame:
+        """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.
+
+        The cost is the regret of the `waiting` policy minus that of the `clairvoyant` one; both must be in the study.
+        """
+        ends = [self._of(waiting).runs, self._of(clairvoyant).runs]
+        found = []
+        for policy in self.records:
+            runs = reduce(np.intersect1d, ends, self._of(policy).runs)
+            finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
+            found.append(asdict(recovery(policy, *finals)))
+        return pd.DataFrame(found)
+
     def pulls(self) -> pd.DataFrame:
         """How often each policy pulled each arm in the end, with its 95 % interval; a row for each arm."""
         frames = []
         for policy, records in self.records.items():
             if len(records):
-                spread = t_interval(self.pulled(policy)[:, 0].astype(np.float64))
+                spread = t_interval(self.pulled(policy)[:, -1].astype(np.float64))
                 columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
                 share = spread.mean / self.rounds[-1]
                 frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
@@ -174,11 +191,11 @@ class Study:
         """The runs that failed, why, and how to repeat each alone."""
         return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
 
-    def plot(self, path: str | Path, *, log_rounds: bool = False) -> Path:
-        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending)."""
+    def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
+        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
         runs = max(len(records) for records in self.records.values())
         title = f"{self.name}: mean of {runs} run{'s' if runs > 1 else ''}" + (", 95 % interval" if runs > 1 else "")
-        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds)
+        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
         return Path(path)
 
     def _of(self, policy: str) -> Records:

@@ -1,7 +1,7 @@
 """One run: a scenario, a policy and a seed."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,12 @@ from tpstream.log.header import Header, package_versions
 from tpstream.log.memory import MemorySink
 from tpstream.log.sink import Sink
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.protocols import Subscriber
 from tpstream.model.story import story
 from tpstream.model.world import World
 from tpstream.policies.form import PolicyForm
 from tpstream.study.scenario import PolicyChoice, Scenario
+from tpstream.study.sinks import choose_sink, subscribe_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +66,15 @@ def simulate(
     log_format: str | None = None,
     indices: bool = False,
     force: bool = False,
+    sinks: Sequence[str | Subscriber] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a scenario once under a policy; `log` is the file that records every event.
 
     `seed` defaults to the scenario's, `log_format` (jsonl or arrow) to what the log's suffix says. `indices` adds the
     policy's index of every arm to the log's pull events, `force` overwrites a log, `progress` is told from time to time
-    how many rounds were done since. `engine` is "compiled", "simpy" or "auto": compiled where that can serve.
+    how many rounds were done since. `engine` is "compiled", "simpy" or "auto": compiled where that can serve. `sinks`
+    hear every event, too: objects with `hear`, entered and left if they are context managers, or names of plug-ins.
     """
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
     seed = scenario.seed if seed is None else seed
@@ -79,11 +83,14 @@ def simulate(
     began = time.perf_counter()
     path = None if log is None else Path(log)
     stretches = []
+    header = make_header(scenario, choice, seed, run)
+    chosen = [choose_sink(sink) if isinstance(sink, str) else sink for sink in sinks]
     with ExitStack() as stack:
         running = open_run(scenario, choice, seed, run, engine=engine, indices=indices)
         if path is not None:
-            sink = Sink(path, make_header(scenario, choice, seed, run), form=log_format, force=force)
+            sink = Sink(path, header, form=log_format, force=force)
             running.bus.subscribe(f"log {path}", stack.enter_context(sink))
+        subscribe_all(running.bus, chosen, header, stack)
         for arms in running.stretches():
             stretches.append(arms)
             if progress is not None:

@@ -37,6 +37,16 @@ def costs(found: Reproduction) -> list[Cost]:
     ]
 
 
+def seconds_by_kind(found: Reproduction) -> dict[str, float]:
+    """The seconds in runs of each kind of policy; who comes first to a block of rewards draws it for the others."""
+    spent: dict[str, float] = {}
+    for _, _, study in found.worlds():
+        for policy, seconds in study.seconds.items():
+            kind = policy.partition(":")[0]
+            spent[kind] = spent.get(kind, 0.0) + float(seconds.sum())
+    return spent
+
+
 def draw_seconds(scenario: Scenario, study: Study) -> float:
     """The blocks that a study drew (policies of one run share them) times the seconds that one takes."""
     pulls = np.stack([study.pulled(policy)[:, 0] for policy in study.records]).max(axis=0)

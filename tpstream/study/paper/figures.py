@@ -39,10 +39,12 @@ CAPTIONS = {
 COLOURS = {UCB1: "#4477AA", DELAYED: "#EE6677", FR: "#228833", EW: "#AA3377", ROUND_ROBIN: "#BB8800"}
 FOUR = (UCB1, DELAYED, FR, EW)
 SHADES = {
-    FR: ("#B8DDBF", "#86C493", "#55AA68", "#2E9148", "#0B6B27"),
-    EW: ("#E0B5CB", "#CE8DAF", "#BB6694", "#AA3377", "#7A1E52"),
+    FR: ("#8CCB9B", "#5FB377", "#3B9A57", "#1F7A3B", "#0B4F22"),
+    EW: ("#D79DBB", "#C277A0", "#AA3377", "#842561", "#5A123F"),
 }
 """Darker for more groups."""
+TENTH_ROUND = 10
+"""Where figures between bounds begin: before, every arm was pulled once at most, and ln T is nearly nothing."""
 Drawn = Mapping[str, Curves]
 
 
@@ -69,6 +71,7 @@ def draw_setting_1(found: Reproduction, path: Path) -> None:
     """A panel for each of the paper's policies, with all numbers of groups that it assumes."""
     figure = Figure(figsize=(11.5, 4.8), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
+    drawn = []
     for axes, kind in zip(panels, (FR, EW), strict=True):
         curve = {NAMES[policy]: found.curves("setting-1", policy) for policy in (UCB1, DELAYED)}
         colours = {NAMES[policy]: COLOURS[policy] for policy in (UCB1, DELAYED)}
@@ -76,12 +79,10 @@ def draw_setting_1(found: Reproduction, path: Path) -> None:
             curve[f"{groups} groups"] = found.curves("setting-1", assuming(kind, groups))
             colours[f"{groups} groups"] = shade
         draw_panel(axes, f"{NAMES[kind]}, by the groups that it assumes", curve, colours)
+        drawn.append((axes, curve, colours))
     panels[1].set_ylabel("")
-    for axes, kind in zip(panels, (FR, EW), strict=True):
-        ends = {NAMES[policy]: found.curves("setting-1", policy) for policy in (UCB1, DELAYED)}
-        ends |= {f"{groups} groups": found.curves("setting-1", assuming(kind, groups)) for groups in ASSUMED}
-        shades = {f"{groups} groups": shade for groups, shade in zip(ASSUMED, SHADES[kind], strict=True)}
-        name_ends(axes, ends, shades | {NAMES[policy]: COLOURS[policy] for policy in (UCB1, DELAYED)})
+    for axes, curve, colours in drawn:
+        name_ends(axes, curve, colours)
     save_figure(figure, path)
 
 
@@ -145,10 +146,10 @@ def draw_theory(found: Reproduction, path: Path) -> None:
     scenario = found.scenarios["setting-5"]
     choices = [scenario.policy(policy) for policy in FOUR]
     known = [(NAMES[label], kind, groups) for label, kind, groups in known_to_theory(choices)]
-    curve = {NAMES[policy]: found.curves("setting-5", policy) for policy in FOUR}
+    curve = {NAMES[policy]: found.curves("setting-5", policy).since(TENTH_ROUND) for policy in FOUR}
     rounds = next(iter(curve.values())).rounds
     bounds = bounds_of(scenario.problem(), known)
-    title = "Setting 5: regret, upper bounds (dashed) and lower bounds (dotted)"
+    title = "Setting 5: upper (dashed) and lower (dotted) bounds"
     intervals = {name: one.interval for name, one in curve.items()}
     regret_figure(path, title, rounds, intervals, log_rounds=True, bounds=bounds)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tpstream.study.paper.claims_by_setting import claims
-from tpstream.study.paper.cost import PAPER_HOURS, costs
+from tpstream.study.paper.cost import PAPER_HOURS, costs, seconds_by_kind
 from tpstream.study.paper.differences import differences
 from tpstream.study.paper.figures import CAPTIONS, draw_all
 from tpstream.study.paper.markdown import Lines, paragraph, table
@@ -131,6 +131,7 @@ def _cost(found: Reproduction, _: list[str]) -> Lines:
     spent = costs(found)
     rows = [[one.setting, f"{one.clock:,.0f}", f"{one.runs:,.0f}", f"{one.draws:,.0f}"] for one in spent]
     clock, runs, draws = (sum(getattr(one, name) for one in spent) for name in ("clock", "runs", "draws"))
+    kinds = ", ".join(f"{kind} {seconds:,.0f}" for kind, seconds in seconds_by_kind(found).items())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return [
         "## What it costs",
@@ -147,4 +148,5 @@ def _cost(found: Reproduction, _: list[str]) -> Lines:
             [*rows, ["all", f"{clock:,.0f}", f"{runs:,.0f}", f"{draws:,.0f}"]],
             right=3,
         ),
+        *paragraph(f"By policy, in seconds (UCB1 comes first and draws for the others): {kinds}."),
     ]

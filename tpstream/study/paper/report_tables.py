@@ -1,7 +1,10 @@
 """The report's tables of numbers: ours beside the published ones."""
 
+import math
+
 import numpy as np
 
+from tpstream.analysis.published import RUNS
 from tpstream.study.paper.cells import (
     POINTS,
     Cell,
@@ -93,7 +96,7 @@ def starts_section(found: Reproduction) -> Lines:
         for one, other in zip(random, robin, strict=True)
     ]
     return [
-        *starts_verdict(random, robin),
+        *starts_verdict(random, robin, found.runs),
         *table(
             [
                 "setting",
@@ -110,11 +113,12 @@ def starts_section(found: Reproduction) -> Lines:
     ]
 
 
-def starts_verdict(random: list[Cell], robin: list[Cell]) -> Lines:
+def starts_verdict(random: list[Cell], robin: list[Cell], runs: int) -> Lines:
     """Which start fits the published means and interval widths better."""
     misfit = [np.mean([cell.agreement.errors**2 for cell in cells]) for cells in (random, robin)]
     widths = [
-        np.mean([cell.agreement.half / cell.agreement.published_half for cell in cells]) for cells in (random, robin)
+        math.sqrt(runs / RUNS) * np.mean([cell.agreement.half / cell.agreement.published_half for cell in cells])
+        for cells in (random, robin)
     ]
     return paragraph(
         "The algorithm box goes through the arms in turn for a whole span; the other way is each arm once, then a",
@@ -122,8 +126,8 @@ def starts_verdict(random: list[Cell], robin: list[Cell]) -> Lines:
         "of those about which nothing is known yet. Mean squared difference from the published means, in standard",
         "errors (1",
         f"is expected of the right one): {misfit[0]:.1f} with the random start, {misfit[1]:.1f} with round-robin.",
-        "Our intervals",
-        f"are on average {widths[0]:.2f} and {widths[1]:.2f} times as wide as the published ones.",
+        "Our runs",
+        f"vary on average {widths[0]:.2f} and {widths[1]:.2f} times as much as the published ones.",
     )
 
 

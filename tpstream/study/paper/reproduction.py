@@ -41,6 +41,11 @@ class Curves:
         """The mean over runs with its 95 % interval."""
         return t_interval(self.regret)
 
+    def since(self, round: int) -> "Curves":
+        """The checkpoints from a round on."""
+        later = self.rounds >= round
+        return Curves(self.rounds[later], self.regret[:, later])
+
     def near(self, round: float) -> int:
         """The place of the checkpoint nearest to a round."""
         return int(np.argmin(np.abs(self.rounds - round)))

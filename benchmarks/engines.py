@@ -1,0 +1,151 @@
+"""How fast is the compiled engine, measured against real things in the same run?
+
+Against (a) our SimPy engine, (b) the same loop as plain Python (the same functions, with Numba turned off) and (c) the
+floor below which no engine of this design can get: NumPy draws the rewards of as many pulls of each arm as the policy
+made, in the same blocks, with the reward model itself, and adds up the parts of every block once. Setting 1 of the
+paper: 10 arms, span 100, 20 groups. Every figure is processor time, the best of several turns, taken in alternation;
+SimPy and plain Python run over fewer rounds and are compared per round. Then: the cost of a round as the horizon grows,
+of TP-UCB-EW as the groups grow, and of UCB1 as the span grows, where the draws, which must grow, are shown apart.
+
+    python benchmarks/engines.py [--horizon 100000] [--turns 10]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tpstream import Scenario
+from tpstream.engines.draws import Draws, Reader
+from tpstream.engines.selection import EngineName
+from tpstream.model.arrays import Ints
+from tpstream.model.streams import BLOCK, Purpose, open_stream
+from tpstream.study.run import make_world, open_run
+
+POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
+SIMPY_ROUNDS, PYTHON_ROUNDS = 2000, 2000
+PYTHON = """
+import sys, time
+from tpstream import Scenario, simulate
+scenario = Scenario.load("setting-1").with_(horizon=int(sys.argv[2]))
+simulate(scenario, sys.argv[1], engine="compiled")
+began = time.thread_time()
+simulate(scenario, sys.argv[1], engine="compiled")
+print(time.thread_time() - began)
+"""
+
+
+def decide_all(scenario: Scenario, policy: str, engine: EngineName = "compiled") -> Ints:
+    """The arms of a run, without a log."""
+    running = open_run(scenario, scenario.policy(policy), scenario.seed, 0, engine=engine)
+    return np.concatenate(list(running.stretches()))
+
+
+def draw_only(scenario: Scenario, arms: Ints) -> None:
+    """The draws of a run with these decisions as the engines make them: blocks, checked, with their totals."""
+    reader = Reader(Draws(make_world(scenario, scenario.seed, 0)))
+    for arm, pulls in enumerate(np.bincount(arms).tolist()):
+        for _ in range(0, pulls, BLOCK):
+            reader.next_block(arm)
+
+
+def floor(scenario: Scenario, arms: Ints) -> None:
+    """The same random numbers drawn by NumPy, and one pass of additions over the parts."""
+    models = make_world(scenario, scenario.seed, 0).rewards.arms
+    for arm, pulls in enumerate(np.bincount(arms).tolist()):
+        stream = open_stream(scenario.seed, 0, Purpose.REWARDS, arm)
+        for _ in range(0, pulls, BLOCK):
+            np.add.reduce(models[arm].sample(stream, BLOCK), axis=1)
+
+
+def plain_python(policy: str, rounds: int) -> float:
+    """Seconds that the same loop takes as plain Python, in a process with Numba turned off."""
+    done = subprocess.run(
+        [sys.executable, "-c", PYTHON, policy, str(rounds)],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def best(turns: int, *jobs: Callable[[], object]) -> list[float]:
+    """The shortest time of every job in seconds; the jobs take turns."""
+    shortest = [float("inf")] * len(jobs)
+    for _ in range(turns):
+        for number, job in enumerate(jobs):
+            began = time.thread_time()
+            job()
+            shortest[number] = min(shortest[number], time.thread_time() - began)
+    return shortest
+
+
+def setting(horizon: int, **changes: int) -> Scenario:
+    """Setting 1 with another horizon, span or number of groups."""
+    scenario = Scenario.load("setting-1")
+    keys = {"rewards": {"kind": "smooth-beta", "groups": changes["groups"]}} if "groups" in changes else {}
+    return scenario.with_(horizon=horizon, **{"span": changes["span"]} if "span" in changes else {}, **keys)
+
+
+def against_others(horizon: int, turns: int) -> None:
+    """The four policies against SimPy, plain Python and the floor."""
+    scenario, short = setting(horizon), setting(SIMPY_ROUNDS)
+    print(f"\nSetting 1, {horizon:,} rounds: nanoseconds per round, and how many times the compiled engine")
+    print(f"{'':14}{'compiled':>9}{'floor':>9}{'ratio':>7}{'SimPy':>11}{'ratio':>8}{'Python':>11}{'ratio':>8}")
+    for policy in POLICIES:
+        arms = decide_all(scenario, policy)
+        decide_all(short, policy, "simpy")  # compile first
+        compiled, lowest, simpy = best(
+            turns,
+            lambda policy=policy: decide_all(scenario, policy),
+            lambda arms=arms: floor(scenario, arms),
+            lambda policy=policy: decide_all(short, policy, "simpy"),
+        )
+        python = min(plain_python(policy, PYTHON_ROUNDS) for _ in range(2))
+        ours, low = compiled / horizon * 1e9, lowest / horizon * 1e9
+        theirs, plain = simpy / SIMPY_ROUNDS * 1e9, python / PYTHON_ROUNDS * 1e9
+        print(
+            f"{policy:14}{ours:>9.0f}{low:>9.0f}{ours / low:>7.2f}"
+            f"{theirs:>11,.0f}{theirs / ours:>8.0f}{plain:>11,.0f}{plain / ours:>8.0f}"
+        )
+
+
+def as_it_grows(title: str, policy: str, scenarios: dict[int, Scenario], turns: int) -> None:
+    """The cost of a round of these scenarios, taken in alternation, and how much of it is draws."""
+    print(f"\n{policy}: nanoseconds per round, by {title}")
+    print(f"{title:14}{'whole':>9}{'draws':>9}{'loop':>9}{'loop, ratio':>13}")
+    arms = {size: decide_all(scenario, policy) for size, scenario in scenarios.items()}
+    jobs: list[Callable[[], object]] = []
+    for size, scenario in scenarios.items():
+        jobs.append(lambda scenario=scenario: decide_all(scenario, policy))
+        jobs.append(lambda scenario=scenario, size=size: draw_only(scenario, arms[size]))
+    times = best(turns, *jobs)
+    first = None
+    for number, (size, scenario) in enumerate(scenarios.items()):
+        whole, draws = (seconds / scenario.horizon * 1e9 for seconds in times[2 * number : 2 * number + 2])
+        first = first or whole - draws
+        print(f"{size:<14,}{whole:>9.0f}{draws:>9.0f}{whole - draws:>9.0f}{(whole - draws) / first:>13.2f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--horizon", type=int, default=100_000)
+    parser.add_argument("--turns", type=int, default=10)
+    arguments = parser.parse_args()
+    horizon, turns = arguments.horizon, arguments.turns
+    against_others(horizon, turns)
+    lengths = {rounds: setting(rounds) for rounds in (10_000, 100_000, 1_000_000)}
+    for policy in POLICIES:
+        as_it_grows("horizon", policy, lengths, max(3, turns // 3))
+    as_it_grows("groups", "tp-ucb-ew", {n: setting(horizon, groups=n) for n in (10, 20, 50, 100)}, turns)
+    as_it_grows("span", "ucb1", {n: setting(horizon, span=n) for n in (20, 100, 500)}, turns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The command that shows the operating characteristics of a trial: trial."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpstream.cli.app import app
+from tpstream.cli.options import (
+    AsJson,
+    Force,
+    Horizon,
+    Jobs,
+    Logs,
+    Plugins,
+    PolicyNames,
+    Quiet,
+    Runs,
+    ScenarioPath,
+    Seed,
+)
+from tpstream.cli.output import print_table, show_progress
+from tpstream.cli.simulate import load_scenario
+
+if TYPE_CHECKING:
+    from tpstream.analysis.trial import Trial
+
+
+@app.command(rich_help_panel="Simulate", epilog="Example: tpstream trial medical-trial --runs 20 --figure trial.png")
+def trial(
+    scenario: ScenarioPath,
+    *,
+    policy: PolicyNames = None,
+    runs: Runs = 10,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", show_default="none", help="Another value of a key; see sweep."),
+    ] = None,
+    seed: Seed = None,
+    horizon: Horizon = None,
+    jobs: Jobs = None,
+    plugin: Plugins = None,
+    log: Logs = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", "-f", metavar="FILE", show_default="none", help="Draw a figure: PNG, SVG or PDF by its ending."
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge policies as designs of a trial: operating characteristics with 95 % intervals, against fixed randomisation.
+
+    Every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
+    """
+    from tpstream.study import trial as trial_module
+    from tpstream.study.compare import default_jobs
+
+    chosen = load_scenario(scenario, horizon, plugin)
+    if sets:
+        from tpstream.study.paths import read_setting
+        from tpstream.study.plan import changed
+
+        chosen, policy = changed(chosen, policy, [read_setting(text) for text in sets]), None
+    if figure is not None:
+        from tpstream.analysis.figures import prepare_figure
+
+        prepare_figure(figure)
+    with show_progress(chosen.name, show=not (quiet or as_json)) as progress:
+        found = trial_module.trial(
+            chosen,
+            policy or None,
+            runs=runs,
+            seed=seed,
+            jobs=jobs or default_jobs(),
+            logs=log,
+            force=force,
+            progress=progress,
+        )
+    if figure is not None:
+        from tpstream.analysis.trial_figure import trial_figure
+
+        trial_figure(figure, found)
+    show_trial(found, figure, as_json=as_json, quiet=quiet)
+
+
+def show_trial(found: "Trial", figure: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Print the operating characteristics."""
+    table = found.table()
+    if as_json:
+        rows = json.loads(table.to_json(orient="records", double_precision=15))
+        place = None if figure is None else str(figure)
+        typer.echo(json.dumps({"scenario": found.name, "patients": found.horizon, "policies": rows, "figure": place}))
+        return
+    columns = ["policy", "runs", "on best arm", "best chosen", "benefit lost", "against fixed", "last read-out"]
+    title = f"{found.name}: {found.horizon:,} patients (brackets: 95 % intervals)"
+    print_table(columns, [_row(row) for row in table.to_dict("records")], title=title)
+    if figure is not None and not quiet:
+        typer.echo(f"figure: {figure}")
+
+
+def _row(row: dict[Any, Any]) -> list[str]:
+    own = row["policy"] == "uniform"
+    return [
+        row["policy"],
+        str(row["runs"]),
+        _spell(row, "on_best", ",.0f"),
+        _spell(row, "best_chosen", ".0%"),
+        _spell(row, "lost", ",.0f"),
+        "" if own else _spell(row, "against_fixed", "+,.0f"),
+        _spell(row, "last_readout", ",.1f"),
+    ]
+
+
+def _spell(row: dict[Any, Any], name: str, form: str) -> str:
+    """A number and its interval."""
+    mean, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
+    return f"{mean:{form}}" + (f" ({low:{form}} to {high:{form}})" if row["runs"] > 1 else "")

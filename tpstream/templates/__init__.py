@@ -1,0 +1,1 @@
+"""How does one begin? Plug-ins that work, with their tests: `tpstream new` copies them under another name."""

@@ -1,0 +1,74 @@
+"""My policy: a random arm now and then, else the arm that paid most per pull so far."""
+
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.compiled import compiled
+from tpstream.model.problem import Problem
+from tpstream.policies.choice import largest
+from tpstream.policies.form import Parameters, SharedPolicy
+
+
+class MyPolicyParameters(Parameters):
+    """Parameters, as in a [[policies]] table or in "my-policy:explore=0.2"."""
+
+    explore: float = Field(0.1, ge=0, le=1, description="the share of rounds with a random arm")
+
+
+class MyPolicyState(NamedTuple):
+    """All that the policy remembers: arrays and numbers. `indices`, one for each arm, must be there."""
+
+    explore: float
+    indices: Floats
+    pulls: Ints
+    sums: Floats
+
+
+def init(problem: Problem, parameters: MyPolicyParameters) -> MyPolicyState:
+    """The state before the first round; ordinary Python."""
+    arms = problem.arms
+    return MyPolicyState(
+        explore=parameters.explore, indices=np.zeros(arms), pulls=np.zeros(arms, dtype=np.int64), sums=np.zeros(arms)
+    )
+
+
+# What follows is compiled by Numba: loops over plain numbers, `math`, and no new arrays.
+
+
+@compiled
+def on_pull(state: MyPolicyState, arm: int, slot: int, total: float) -> None:  # noqa: ARG001 (the protocol's)
+    """A pull was made."""
+    state.pulls[arm] += 1
+
+
+@compiled
+def on_received(state: MyPolicyState, arm: int, amount: float) -> None:
+    """What the pulls of an arm paid at one moment; see tpstream.policies.form for what else can be heard."""
+    state.sums[arm] += amount
+
+
+@compiled
+def decide(state: MyPolicyState, round: int, stream: np.random.Generator) -> int:
+    """The arm to pull in this round; draw from the stream and from nothing else."""
+    arms = state.indices.size
+    for arm in range(arms):
+        state.indices[arm] = state.sums[arm] / max(state.pulls[arm], 1)
+    if round <= arms:
+        return round - 1
+    if stream.random() < state.explore:
+        return int(stream.random() * arms)
+    return largest(state.indices, True, stream)  # noqa: FBT003 (Numba knows no keywords here)
+
+
+POLICY = SharedPolicy(
+    name="my-policy",
+    parameters=MyPolicyParameters,
+    init=init,
+    decide=decide,
+    on_pull=on_pull,
+    on_received=on_received,
+)
+PLUGINS = {"policies": {"my-policy": POLICY}}

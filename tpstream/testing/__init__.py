@@ -1,0 +1,13 @@
+"""Does a plug-in keep what it promises? A conformance kit: one check for each kind of plug-in, for anyone's tests.
+
+Each check takes a plug-in (the object, or its name once it is installed or loaded) with settings to try, and raises an
+AssertionError that says what is wrong. All built-ins pass.
+"""
+
+from tpstream.testing.arrivals import check_arrivals
+from tpstream.testing.delays import check_delay
+from tpstream.testing.policies import check_policy
+from tpstream.testing.rewards import check_rewards
+from tpstream.testing.sinks import check_sink
+
+__all__ = ["check_arrivals", "check_delay", "check_policy", "check_rewards", "check_sink"]

@@ -1,0 +1,132 @@
+"""The check of reward models."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpstream.engines.draws import TOLERANCE, check_block
+from tpstream.model.arrays import Floats
+from tpstream.model.protocols import ArmRewards, Place, Recorded, RewardKind, Rewards
+from tpstream.model.streams import BLOCK, Purpose, open_stream
+from tpstream.model.timing import Timing
+from tpstream.model.world import World
+from tpstream.rewards import REWARDS
+from tpstream.rewards.check import check_rewards as check_promises
+from tpstream.testing.probe import Subject, check_mean, check_repeatable, subject_of
+from tpstream.testing.runs import world_of
+
+Keys = Mapping[str, Any]
+
+
+def check_rewards(
+    kind: RewardKind | str,
+    settings: Keys | None = None,
+    arms: Sequence[Keys] = ({}, {}),
+    *,
+    span: int = 12,
+    folder: str | Path = ".",
+    pulls: int = 80 * BLOCK,
+    name: str | None = None,
+) -> None:
+    """Raise unless a reward model keeps what it promises, for these keys of `[rewards]` and of `[[arms]]`.
+
+    Shapes and types; parts of at least 0 that add up to at most the maximum; groups that pay at most their share of it;
+    the declared mean, up to chance (`pulls` are drawn, see ERROR_RATE in probe.py); the same from the same stream,
+    and no other randomness; results that nobody else holds.
+    """
+    subject = subject_of(REWARDS, kind, name)
+    with subject.watched():
+        rewards = _build(subject, settings, arms, span, Path(folder))
+        again = _build(subject, settings, arms, span, Path(folder))
+        world = world_of(list(rewards.arms), span, len(arms), Timing(), rewards.groups)
+        for arm, (model, other) in enumerate(zip(rewards.arms, again.arms, strict=True)):
+            rows = (
+                _recorded(subject, model, pulls)
+                if isinstance(model, Recorded)
+                else _sampled(subject, model, world, arm, pulls)
+            )
+            check_block(rows, len(rows), world, arm, 0)
+            _check_groups(subject, rewards, arm, rows)
+            if not isinstance(model, Recorded):
+                _check_sampling(subject, model, other, arm, span)
+                check_mean(subject, f"arm {arm}", rows.sum(axis=1), float(model.mean), float(model.maximum))
+
+
+def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: int, folder: Path) -> Rewards:
+    kind = subject.definition
+    given = subject.settings(kind.settings, settings)
+    of_arms = [subject.settings(kind.arm_settings, keys) for keys in arms]
+    place = Place([f"arm-{arm + 1}" for arm in range(len(arms))], span, folder, len(arms))
+    rewards = kind.build(given, of_arms, place)
+    if not isinstance(rewards, Rewards):
+        subject.fail(f"build must return Rewards, got {type(rewards).__name__}")
+    if len(rewards.arms) != len(arms):
+        subject.fail(f"build must return one model for each of {len(arms)} arms, got {len(rewards.arms)}")
+    check_promises(rewards, span)
+    return rewards
+
+
+def _sampled(subject: Subject, model: ArmRewards, world: World, arm: int, pulls: int) -> Floats:
+    """Many pulls, drawn in blocks as engines do."""
+    stream = open_stream(0, 0, Purpose.REWARDS, arm)
+    blocks = []
+    for first in range(0, pulls, BLOCK):
+        block = model.sample(stream, BLOCK)
+        check_block(block, BLOCK, world, arm, first)
+        blocks.append(block.copy())
+        if not block.flags.writeable:
+            subject.fail("sample returns an array that cannot be written to; return a new one")
+    return np.concatenate(blocks)
+
+
+def _recorded(subject: Subject, model: Recorded, pulls: int) -> Floats:
+    """The rows of a record, which must be the same however they are read."""
+    rows = [model.recorded(0, BLOCK).copy()]
+    while len(rows[-1]) == BLOCK and sum(map(len, rows)) < pulls:
+        rows.append(model.recorded(sum(map(len, rows)), BLOCK).copy())
+    joined = np.concatenate(rows)
+    if not len(joined):
+        subject.fail("has no recorded pull")
+    for first, count in ((0, 1), (1, 3), (0, BLOCK)):
+        expected = joined[first : first + count]
+        if not np.array_equal(model.recorded(first, count), expected):
+            subject.fail(f"recorded({first}, {count}) is not the same as when it was read before")
+        model.recorded(first, count)[:] = -1.0
+    if not np.array_equal(model.recorded(0, BLOCK), rows[0]):
+        subject.fail("recorded returns its own memory, so that others can change it; return a copy")
+    return joined
+
+
+def _check_groups(subject: Subject, rewards: Rewards, arm: int, rows: Floats) -> None:
+    """Each group pays at most its share of the maximum."""
+    if rewards.groups is None:
+        return
+    share = rewards.arms[arm].maximum / rewards.groups
+    sums = rows.reshape(len(rows), rewards.groups, -1).sum(axis=2)
+    if sums.max() > share * (1 + TOLERANCE):
+        pull, group = (int(place) for place in np.argwhere(sums > share * (1 + TOLERANCE))[0])
+        subject.fail(
+            f"promises {rewards.groups} groups, but group {group + 1} of pull {pull + 1} of arm {arm} pays "
+            f"{sums[pull, group]:.6g}, more than maximum / groups = {share:.6g}; promise fewer"
+        )
+
+
+def _check_sampling(subject: Subject, model: ArmRewards, other: ArmRewards, arm: int, span: int) -> None:
+    """The same from the same stream, for any number of pulls, in memory of its own."""
+
+    def draw(seed: int, of: ArmRewards = model) -> Floats:
+        return of.sample(open_stream(seed, 0, Purpose.REWARDS, arm), BLOCK)
+
+    check_repeatable(subject, f"sampling arm {arm}", draw, lambda rows: [rows.copy()])
+    expected = draw(0).copy()
+    if not np.array_equal(draw(0, other), expected):
+        subject.fail(f"arm {arm} built twice pays differently from the same stream")
+    draw(0)[:] = -1.0
+    if not np.array_equal(draw(0), expected):
+        subject.fail("sample returns its own memory, so that others can change it; return a new array")
+    for pulls in (1, 7):
+        shape = model.sample(open_stream(0, 0, Purpose.REWARDS, arm), pulls).shape
+        if shape != (pulls, span):
+            subject.fail(f"sample of {pulls} pulls must have the shape ({pulls}, {span}), got {shape}")
