@@ -28,7 +28,8 @@ from tpstream import Scenario, Study, compare
 from tpstream.study import cutter
 from tpstream.study.cluster import dask_executor
 from tpstream.study.piece import Piece
-from tpstream.study.store import NAME
+from tpstream.study.records import Outcome
+from tpstream.study.store import NAME, Store
 
 WORKERS = 2
 SCENARIO = "setting-2-200-20"
@@ -55,6 +56,7 @@ def main() -> None:
     speed_up(Scenario.load(SCENARIO).with_(horizon=given.horizon), given.runs, given.turns)
     pieces(given.short)
     short_runs(given.short)
+    store_rate()
 
 
 def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
@@ -123,7 +125,7 @@ def processor_seconds() -> float:
     """Of this process and all that it started and that are alive."""
     here = psutil.Process()
     times = [one.cpu_times() for one in (here, *here.children(recursive=True))]
-    return sum(one.user + one.system for one in times)
+    return float(sum(one.user + one.system for one in times))
 
 
 def pieces(runs: int) -> None:
@@ -144,11 +146,12 @@ def pieces(runs: int) -> None:
 
 def one_by_one(scenario: Scenario, runs: int, executor: Executor | None) -> float:
     """The seconds of a study in which every run is a piece of its own."""
-    length, cutter.LENGTH = cutter.LENGTH, 0.0
+    lengths = cutter.LENGTH, cutter.LENGTH_PER_WORKER
+    cutter.LENGTH = cutter.LENGTH_PER_WORKER = 0.0
     try:
         return measure(lambda folder: compare(scenario, ["uniform"], runs=runs, executor=executor, folder=folder)).wall
     finally:
-        cutter.LENGTH = length
+        cutter.LENGTH, cutter.LENGTH_PER_WORKER = lengths
 
 
 def short_runs(runs: int) -> None:
@@ -174,6 +177,16 @@ def short_runs(runs: int) -> None:
     print(f"  {again:.1f} s to go on when nothing is missing: reading, tables, files")
     print(f"  {memory:.0f} MB more memory at the peak, {memory / runs / policies * 1024:.1f} kB per policy and run")
     print(f"  {size / 1e6:.1f} MB in the store, {size / runs / policies:.0f} bytes per policy and run, {files} files")
+
+
+def store_rate(rows: int = 20_000, size: int = 700) -> None:
+    """How fast the one writer is: results of 100 runs and policies at a time."""
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
+        began = time.perf_counter()
+        for first in range(0, rows, 100):
+            store.keep([Outcome("entry", run, os.urandom(size), 1.0) for run in range(first, first + 100)])
+        seconds = time.perf_counter() - began
+    print(f"\nthe store takes {rows / seconds:,.0f} results a second, {rows / seconds / 100:,.0f} pieces of 100")
 
 
 @contextmanager

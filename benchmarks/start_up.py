@@ -1,14 +1,15 @@
 """How long does a command take before it works?
 
 The help, which imports nothing heavy; a short run on a machine that never compiled anything (an empty cache); and the
-same run again, which finds the compiled code on disk. Prints seconds, the best of several turns, and ratios to a
-bare start of Python.
+same run again, which finds the compiled code on disk. Prints seconds by the clock and of the processor (the two differ
+where other work goes on), the best of several turns, and ratios to a bare start of Python.
 
     python benchmarks/start_up.py [--turns 5]
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,18 @@ MAIN = "from tpstream.cli.app import main; main()"
 RUN = ("run", "setting-1", "-t", "1000", "-p", "tp-ucb-fr", "--quiet")
 
 
-def seconds_of(code: str, *words: str, cache: str) -> float:
-    """The seconds that a Python process takes from its start to its end."""
-    began = time.perf_counter()
+def seconds_of(code: str, *words: str, cache: str) -> tuple[float, float]:
+    """The seconds that a Python process takes from its start to its end, and those of the processor."""
+    before, began = processor_seconds(), time.perf_counter()
     environment = os.environ | {"TPSTREAM_CACHE": cache}
     subprocess.run([sys.executable, "-c", code, *words], env=environment, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, processor_seconds() - before
+
+
+def processor_seconds() -> float:
+    """The seconds that the processes started here have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -31,18 +38,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
     turns = parser.parse_args().turns
-    rows: dict[str, list[float]] = {"python -c pass": [], "tpstream --help": [], "cold run": [], "warm run": []}
+    commands = {
+        "python -c pass": ("pass",),
+        "--help": (MAIN, "--help"),
+        "cold run": (MAIN, *RUN),
+        "warm run": (MAIN, *RUN),
+    }
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(turns):
         with tempfile.TemporaryDirectory() as cache:
-            rows["python -c pass"].append(seconds_of("pass", cache=cache))
-            rows["tpstream --help"].append(seconds_of(MAIN, "--help", cache=cache))
-            rows["cold run"].append(seconds_of(MAIN, *RUN, cache=cache))
-            rows["warm run"].append(seconds_of(MAIN, *RUN, cache=cache))
+            for name, words in commands.items():
+                taken[name].append(seconds_of(*words, cache=cache))
     print(f"tpstream {' '.join(RUN)}, best of {turns}")
-    print(f"{'':18}{'seconds':>9}{'ratio':>8}")
-    bare = min(rows["python -c pass"])
-    for name, seconds in rows.items():
-        print(f"{name:18}{min(seconds):>9.2f}{min(seconds) / bare:>8.1f}")
+    print(f"{'':18}{'seconds':>9}{'processor':>11}{'ratio':>8}")
+    bare = min(taken["python -c pass"])[0]
+    for name, seconds in taken.items():
+        clock, processor = (min(column) for column in zip(*seconds, strict=True))
+        print(f"{name:18}{clock:>9.2f}{processor:>11.2f}{clock / bare:>8.1f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Plug-in files: what they define is known by name, everywhere; mistakes are told in one line."""
 
 import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -151,14 +153,17 @@ def test_a_bad_new_version_leaves_the_old_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_plug_ins_work_in_every_worker(tmp_path: Path, engine: EngineName) -> None:
-    """Processes (SimPy) and threads (compiled) know what this process loaded, and find the same."""
+    """Processes and threads know what this process loaded, and find the same."""
     for write in (write_post, write_greedy):
         load_plugin(write(tmp_path))
     (tmp_path / "world.toml").write_text(SCENARIO)
     scenario = Scenario.load(tmp_path / "world.toml")
-    alone, shared = (compare(scenario, runs=4, jobs=jobs, engine=engine) for jobs in (1, 2))
-    for policy in ("greedy", "uniform"):
-        assert shared.counts[policy].tolist() == alone.counts[policy].tolist()
+    alone = compare(scenario, runs=4, engine=engine)
+    with ProcessPoolExecutor(2, get_context("spawn")) as processes, ThreadPoolExecutor(2) as threads:
+        for executor in (processes, threads):
+            shared = compare(scenario, runs=4, engine=engine, executor=executor)
+            for policy in ("greedy", "uniform"):
+                assert shared.counts[policy].tolist() == alone.counts[policy].tolist()
 
 
 def test_a_scenario_travels_with_its_plug_ins(tmp_path: Path) -> None:

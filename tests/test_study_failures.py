@@ -5,12 +5,13 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import moody
 import pytest
 from studies import TOML, small
 
-from tpstream import Scenario, compare, sweep
+from tpstream import Scenario, compare, read_log, sweep
 from tpstream.cli.app import main
 from tpstream.engines import draws
 from tpstream.model.arrays import Floats
@@ -95,6 +96,18 @@ def test_progress_counts_failed_runs(tmp_path: Path) -> None:
     compare(small(), ["uniform", moody.POLICY, "ucb1"], runs=8, folder=tmp_path, progress=told.append)
     assert sum(told) == 3 * 8 * 60
     assert min(told) >= 0
+
+
+def test_logs_of_a_run_in_which_one_fails(tmp_path: Path) -> None:
+    """The others' logs are whole although they were begun twice; that of the failed policy ends where it failed."""
+    run = FAILING[0]
+    one: dict[str, Any] = {"runs": 1, "first": run, "engine": "simpy"}
+    study = compare(small(), ["uniform", moody.POLICY, "ucb1"], logs=tmp_path / "mixed", **one)
+    compare(small(), ["uniform", "ucb1"], logs=tmp_path / "alone", **one)
+    assert len(study.failures) == 1
+    for log in (tmp_path / "alone").iterdir():
+        assert (tmp_path / "mixed" / log.name).read_bytes() == log.read_bytes()
+    assert not read_log(tmp_path / f"mixed/moody.run-{run:03d}.jsonl").complete
 
 
 def test_failed_runs_are_tried_again(tmp_path: Path) -> None:

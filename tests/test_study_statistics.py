@@ -1,6 +1,7 @@
 """What a study says of its runs, against literal versions; how work is cut, packed and counted."""
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 
@@ -13,11 +14,12 @@ from studies import small
 from tpstream import Study, compare
 from tpstream.analysis.contrasts import paired
 from tpstream.analysis.intervals import bootstrap_interval, wilson_interval
+from tpstream.analysis.regret import Tally
 from tpstream.model.errors import StudyError
 from tpstream.study.conduct import make_plan
 from tpstream.study.cutter import LENGTH, Cutter
 from tpstream.study.piece import Gauge
-from tpstream.study.plan import list_tasks
+from tpstream.study.plan import Plan, list_tasks
 from tpstream.study.records import Outcome, pack, unpack
 from tpstream.study.store import Store
 
@@ -99,6 +101,13 @@ def test_contrasts(study: Study) -> None:
         assert (row.wins, row.difference, row.runs) == (wins, pytest.approx(mean, rel=1e-12), 6)
 
 
+def test_a_contrast_by_hand() -> None:
+    """Of three runs one is won, one is equal and one is lost; the differences are -1, 0 and 4."""
+    found = paired("a", "b", np.array([1.0, 2.0, 7.0]), np.array([2.0, 2.0, 3.0]))
+    assert (found.wins, found.difference) == (0.5, 1.0)
+    assert found.saving == pytest.approx((62 / 9 + 2 / 9) / (14 / 3), rel=1e-12)
+
+
 def test_nothing_to_contrast() -> None:
     """Policies without a common run have no contrast."""
     found = paired("a", "b", np.empty(0), np.empty(0))
@@ -118,7 +127,8 @@ def test_best_found(study: Study) -> None:
 
 def test_a_tie_is_not_found() -> None:
     """If another arm was pulled as often as the best one, the best one was not found."""
-    tied = compare(small(horizon=3), ["ucb1"], runs=1)
+    arms = [{"name": name, "maximum": maximum} for name, maximum in (("best", 30.0), ("other", 20.0), ("last", 10.0))]
+    tied = compare(small(horizon=3, arms=arms), ["ucb1"], runs=1)
     assert tied.pulled("ucb1")[0, -1].tolist() == [1, 1, 1]
     assert tied.table()["best_found"].item() == 0.0
 
@@ -194,37 +204,62 @@ def test_a_torn_record() -> None:
         unpack(pack(np.array([[1], [2]])), (3, 1))
 
 
+@lru_cache
+def two_worlds(runs: int) -> Plan:
+    """A plan with so many runs in each of two worlds."""
+    return make_plan(
+        small(),
+        ["uniform"],
+        {"span": [6, 12]},
+        together=False,
+        runs=runs,
+        first=0,
+        seed=None,
+        rounds=(),
+        engine="auto",
+        logs=None,
+    )
+
+
 @given(st.integers(1, 300), st.integers(1, 16), st.lists(st.floats(1e-5, 2.0), min_size=1, max_size=20))
 def test_the_cut_leaves_nothing_out(runs: int, workers: int, paces: list[float]) -> None:
-    """Whatever runs take, every run is in one piece, in order, and no piece is longer than it should be."""
-    plan = make_plan(
-        small(), ["uniform"], {}, together=False, runs=runs, first=0, seed=None, rounds=(), engine="auto", logs=None
-    )
+    """Whatever runs take, every run of every world is in one piece, in order, and none is longer than it should be."""
+    plan = two_worlds(runs)
     cutter = Cutter(list_tasks(plan, lambda _: set()), plan, workers)
     pieces = []
     while cutter:
         pieces.append(cutter.cut())
         cutter.learn(pieces[-1], paces[len(pieces) % len(paces)] * len(pieces[-1].runs))
-    assert [run for piece in pieces for run in piece.runs] == list(range(runs))
+    for cell in plan.cells:
+        done = [run for piece in pieces for run in piece.runs if piece.site.identity == cell.site.identity]
+        assert done == list(range(runs))
     assert len(pieces[0].runs) == 1
-    most = max(1, math.ceil(runs / (4 * workers)))
+    most = max(1, math.ceil(2 * runs / (4 * workers)))
     assert all(len(piece.runs) <= max(1, min(most, LENGTH / min(paces))) for piece in pieces)
 
 
-@given(st.lists(st.integers(0, 50), max_size=20), st.integers(0, 50), st.integers(1, 400))
-def test_the_gauge_adds_up(steps: list[int], again: int, total: int) -> None:
-    """A run tells of each of its rounds once, and of all of them in the end."""
+@given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 400))
+def test_the_gauge_adds_up(steps: list[int], total: int) -> None:
+    """A run tells of as many rounds as it has, whatever it did."""
     told: list[int] = []
     gauge = Gauge(told.append, total)
-    for step in steps[: len(steps) // 2]:
+    for step in steps:
         gauge.add(step)
-    before = sum(told)
-    assert before == min(sum(steps[: len(steps) // 2]), total)
-    gauge.start_anew(min(again, before))
-    for step in steps[len(steps) // 2 :]:
-        gauge.add(step)
+    assert sum(told) == min(sum(steps), total)
     gauge.fill()
     assert (sum(told), min(told, default=0) >= 0) == (total, True)
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60), st.data())
+def test_the_tally_counts(arms: list[int], data: st.DataObject) -> None:
+    """Told in stretches of any length, a tally has the pulls of each arm up to each checkpoint."""
+    last = len(arms)
+    rounds = sorted({*data.draw(st.lists(st.integers(1, last), max_size=8)), last})
+    cuts = sorted({0, *data.draw(st.lists(st.integers(0, last), max_size=5)), last})
+    tally = Tally(3, np.array(rounds))
+    for start, stop in pairwise(cuts):
+        tally.add(np.array(arms[start:stop], dtype=np.int64))
+    assert tally.counts().tolist() == [[arms[:round].count(arm) for arm in range(3)] for round in rounds]
 
 
 def test_a_store_keeps_all_or_nothing() -> None:

@@ -153,9 +153,7 @@ def parameters_of(variant: str, groups: int) -> dict[str, Any]:
     return parameters | {"ties": "first"} | ({"groups": groups} if name.startswith("tp-") else {})
 
 
-def first_mismatch(
-    world: World, variant: str, groups: int, policy: Policy | None = None
-) -> str | None:
+def first_mismatch(world: World, variant: str, groups: int, policy: Policy | None = None) -> str | None:
     """Where a run first differs from the literal formulas, in a decision or an index; None if it never does."""
     name, parameters = VARIANTS[variant]
     problem, table = world.problem, table_of(world)

@@ -1,9 +1,9 @@
 """Intervals: how sure a mean or a share over runs is."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from tpstream.model.arrays import Floats
 
@@ -29,8 +29,13 @@ def t_interval(values: Floats) -> Interval:
     mean = values.mean(axis=0)
     if runs == 1:
         return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
-    half = stats.t.ppf((1 + LEVEL) / 2, runs - 1) * values.std(axis=0, ddof=1) / np.sqrt(runs)
+    half = t_quantile(runs) * values.std(axis=0, ddof=1) / np.sqrt(runs)
     return Interval(mean, mean - half, mean + half)
+
+
+def t_quantile(runs: int) -> float:
+    """How many standard errors Student's interval for a mean over so many runs reaches to each side."""
+    return float(_stats().t.ppf((1 + LEVEL) / 2, runs - 1))
 
 
 def bootstrap_interval(values: Floats) -> tuple[float, float]:
@@ -40,15 +45,19 @@ def bootstrap_interval(values: Floats) -> tuple[float, float]:
         return np.nan, np.nan
     if np.ptp(values) == 0:
         return float(values[0]), float(values[0])
-    found = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=RESAMPLES,
-        batch=max(1, 1_000_000 // runs),
-        confidence_level=LEVEL,
-        method="BCa" if runs <= CORRECTED else "percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
+    found = (
+        _stats()
+        .bootstrap(
+            (values,),
+            np.mean,
+            n_resamples=RESAMPLES,
+            batch=max(1, 1_000_000 // runs),
+            confidence_level=LEVEL,
+            method="BCa" if runs <= CORRECTED else "percentile",
+            rng=np.random.default_rng(0),
+        )
+        .confidence_interval
+    )
     return float(found.low), float(found.high)
 
 
@@ -56,5 +65,12 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Wilson's interval for a share; unlike the usual one it holds near 0 and 1."""
     if trials == 0:
         return np.nan, np.nan
-    found = stats.binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
+    found = _stats().binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
     return float(found.low), float(found.high)
+
+
+def _stats() -> Any:
+    """scipy.stats, which takes longer to import than a short run takes."""
+    from scipy import stats  # noqa: PLC0415 (that is why)
+
+    return stats

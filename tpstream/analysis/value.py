@@ -14,9 +14,8 @@ otherwise there is no telling, and fraction and interval are NaN.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from tpstream.analysis.intervals import LEVEL, t_interval
+from tpstream.analysis.intervals import t_interval, t_quantile
 from tpstream.model.arrays import Floats
 
 CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
@@ -58,7 +57,7 @@ def fieller(numerators: Floats, denominators: Floats) -> tuple[float, float]:
     The ratios r with (mean(n) - r mean(d))^2 <= t^2 var(n - r d) / runs, an interval between two roots in r.
     """
     runs = len(numerators)
-    scale = stats.t.ppf((1 + LEVEL) / 2, runs - 1) ** 2 / runs
+    scale = t_quantile(runs) ** 2 / runs
     spread = scale * np.cov(numerators, denominators, ddof=1)
     numerator, denominator = numerators.mean(), denominators.mean()
     square = denominator**2 - spread[1, 1]

@@ -157,7 +157,7 @@ def make_plan(general: General, round: int, arm: int, row: int) -> int:
     for part in range(general.plan.size):
         delay = general.delays[0, 0, part] if one else general.delays[arm, row, part]
         due = delay if delay >= 0 else -1 - delay
-        if general.calendar.size > 0:
+        if general.calendar.size > 0 and (general.drain or round + due <= general.horizon):
             if round + due >= general.calendar.size:
                 return -1
             due = general.calendar[round + due] - round

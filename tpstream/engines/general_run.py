@@ -42,6 +42,8 @@ EVENTS = 100_000
 ROWS = 4096
 """Rows of indices that are."""
 SLOTS_AT_FIRST = 64
+FARTHEST = 2**40
+"""Rounds after which a part is as good as one that comes later still: no run is that long."""
 LONGEST = 2**24
 """Rounds that can be looked ahead: there is a list for each of them."""
 
@@ -146,7 +148,7 @@ class GeneralRun:
         self._memory.used[arm] = first
         self._memory.pool[arm, first:] = block.rewards
         if block.schedule is not None:
-            offsets = block.schedule.offsets
+            offsets = np.minimum(block.schedule.offsets, FARTHEST)
             self._memory.delays[arm, first:] = np.where(block.schedule.lost, -1 - offsets, offsets)
 
     def _make_delays(self) -> Ints:
@@ -187,21 +189,23 @@ class GeneralRun:
         if cursor[NODES] < need:
             self._add_nodes(max(len(memory.node_slot), need))
         reach = self._reach(int(cursor[PENDING]), int(cursor[ROUND]))
-        if not self._world.drain:
-            reach = min(reach, int(memory.horizon - cursor[ROUND]))
-        if reach > LONGEST:
-            raise EngineError(f"a part comes {reach:,} rounds after its pull; drain this world with the SimPy engine")
         if reach >= len(memory.head):
             self._widen(2 ** int(reach + 1).bit_length())
 
     def _reach(self, arm: int, round: int) -> int:
-        """The longest delay of the arm's next pull; a calendar that ends too early is made longer."""
+        """The longest delay of the arm's next pull that matters; a calendar that ends too early is made longer."""
         memory = self._memory
         delays = memory.delays[arm, memory.used[arm]] if len(memory.delays) > 1 else memory.delays[0, 0]
         dues = np.where(delays < 0, -1 - delays, delays)
-        if self._world.timing.calendar is None:
-            return int(dues.max())
+        if not self._world.drain:
+            dues = np.minimum(dues, memory.horizon - round)
         last = round + int(dues.max())
+        if last - round > LONGEST:
+            raise EngineError(
+                f"a part comes {last - round:,} rounds after its pull; drain this world with the SimPy engine"
+            )
+        if self._world.timing.calendar is None:
+            return last - round
         if last >= len(memory.calendar):
             rounds = np.arange(2 * last + 1, dtype=np.float64)
             calendar = self._world.timing.calendar.reported(rounds).astype(np.int64)

@@ -11,7 +11,7 @@ from numba import config, extending
 from numba.core import types
 from numba.np import arrayobj
 
-from tpstream.model.compiled import compiled
+from tpstream.model.compiled import compiled, compiled_loop
 
 ADDRESSES = 32
 """More than enough room for what Numba finds in a Generator."""
@@ -60,7 +60,7 @@ _put_stream: Any = _intrinsic(_put)
 _take_stream: Any = _take_itself if _config.DISABLE_JIT else _intrinsic(_take)
 
 
-@compiled
+@compiled_loop
 def _store(stream: np.random.Generator, place: Any) -> None:
     _put_stream(stream, place)
 

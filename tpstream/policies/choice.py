@@ -7,7 +7,6 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.compiled import compiled
 
-
 TIE = 1e-12
 """Indices are equal if they differ by less than this share: what is equal on paper differs in its last bits here."""
 

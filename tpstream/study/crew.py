@@ -6,9 +6,10 @@ import signal
 import threading
 from collections.abc import Generator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.study.cutter import Cutter
@@ -127,7 +128,7 @@ def _work_together(cutter: Cutter, crew: Crew, progress: Progress | None) -> Gen
                 future = crew.submit(piece, progress)
                 waiting[future] = piece
                 future.add_done_callback(answers.put)
-            future = answers.get()
+            future = _wait_for(answers)
             piece = waiting.pop(future)
             finished = _collect(future, piece)
             cutter.learn(piece, finished.seconds)
@@ -138,6 +139,13 @@ def _work_together(cutter: Cutter, crew: Crew, progress: Progress | None) -> Gen
         crew.stopped.set()
         for future in waiting:
             future.cancel()
+
+
+def _wait_for(answers: "SimpleQueue[Future[Finished]]") -> "Future[Finished]":
+    """The next answer; waits in short turns, since not every system wakes a waiting thread for an interruption."""
+    while True:
+        with suppress(Empty):
+            return answers.get(timeout=0.5)
 
 
 def _collect(future: "Future[Finished]", piece: Piece) -> Finished:

@@ -9,6 +9,8 @@ from tpstream.study.plan import Plan, Task
 
 LENGTH = 0.25
 """Seconds that a piece should take: a hundred times what it costs to send one to another machine."""
+LENGTH_PER_WORKER = 0.01
+"""The same for each of many workers: however many there are, no more than a hundred pieces a second come back."""
 SHARES = 4
 """At least so many pieces for each worker, so that none waits long for the last one."""
 
@@ -63,7 +65,8 @@ class Cutter:
         # A world that was not met yet is taken to be like those that were, at the slowest.
         pace = self._pace.get(task.group, max(self._pace.values(), default=LENGTH))
         fair = -(-len(self._tasks) // (SHARES * self._workers))
-        return max(1, min(int(LENGTH / max(pace, 1e-6)), fair))
+        length = max(LENGTH, LENGTH_PER_WORKER * self._workers)
+        return max(1, min(int(length / max(pace, 1e-6)), fair))
 
     def learn(self, piece: Piece, seconds: float) -> None:
         """Remember what a run of this piece took; the last one counts, since the first ones compile."""

@@ -67,29 +67,23 @@ class Finished:
 
 
 class Gauge:
-    """Tells progress about one run: each round once, also where some are done again, and all of them in the end."""
+    """Tells progress of as many rounds as a run has, also where some are done again or the run fails."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
         self._left = total
-        self._again = 0
 
     def add(self, rounds: int) -> None:
         """So many rounds were done."""
-        fresh = min(max(rounds - self._again, 0), self._left)
-        self._again = max(self._again - rounds, 0)
+        fresh = min(rounds, self._left)
         self._left -= fresh
         if self._progress is not None:
             self._progress(fresh)
 
-    def start_anew(self, rounds: int) -> None:
-        """So many rounds are going to be done again."""
-        self._again = rounds
-
     def fill(self) -> None:
         """The run is over, if not by its last round."""
         if self._left:
-            self.add(self._again + self._left)
+            self.add(self._left)
 
 
 def do_piece(piece: Piece, progress: Progress | None = None) -> Finished:
@@ -113,7 +107,6 @@ def _do_run(piece: Piece, run: int, gauge: Gauge) -> list[Outcome]:
         except Failure as failure:
             failed.append(Outcome(failure.entrant.entry, run, b"", 0.0, failure.text))
             entrants.remove(failure.entrant)
-            gauge.start_anew(failure.rounds)
     return failed
 
 
@@ -125,23 +118,21 @@ def _race(piece: Piece, entrants: list[Entrant], run: int, gauge: Gauge, *, agai
     draws = Draws(make_world(scenario, piece.seed, run), readers=len(entrants))
     tallies = [Tally(len(scenario.arms), piece.rounds) for _ in entrants]
     seconds = np.zeros(len(entrants))
-    done = np.zeros(len(entrants), dtype=np.int64)
     with ExitStack() as stack:
         turns: dict[int, Iterator[Ints]] = {}
         for number, entrant in enumerate(entrants):
-            with _blamed(entrant, 0):
+            with _blamed(entrant):
                 turns[number] = _start(piece, entrant.choice, run, draws, stack, again=again)
         while turns:
             for number in list(turns):
                 began = time.perf_counter()
-                with _blamed(entrants[number], int(done.sum() - done[number])):
+                with _blamed(entrants[number]):
                     arms = next(turns[number], None)
                 seconds[number] += time.perf_counter() - began
                 if arms is None:
                     del turns[number]
                     continue
                 tallies[number].add(arms)
-                done[number] += len(arms)
                 gauge.add(len(arms))
     told.debug("run ended", seconds=round(float(seconds.sum()), 3))
     return [
@@ -168,24 +159,23 @@ def _start(
 
 
 class Failure(Exception):  # noqa: N818 (a fact that is passed on, not an error that is shown)
-    """A policy failed in a run, when the others had done so many rounds."""
+    """A policy failed in a run."""
 
-    def __init__(self, entrant: Entrant, rounds: int, text: str) -> None:
+    def __init__(self, entrant: Entrant, text: str) -> None:
         super().__init__(text)
         self.entrant = entrant
-        self.rounds = rounds
         self.text = text
 
 
 @contextmanager
-def _blamed(entrant: Entrant, rounds: int) -> Iterator[None]:
+def _blamed(entrant: Entrant) -> Iterator[None]:
     """What is raised inside is the failure of this entrant, unless a log could not be written."""
     try:
         yield
     except LogError:
         raise
     except Exception as error:
-        raise Failure(entrant, rounds, describe(error)) from error
+        raise Failure(entrant, describe(error)) from error
 
 
 def describe(error: Exception) -> str:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from tpstream.analysis.bounds import Bound
 from tpstream.analysis.contrasts import Contrast, paired
-from tpstream.analysis.figures import regret_figure
 from tpstream.analysis.intervals import Interval, bootstrap_interval, t_interval, wilson_interval
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.analysis.value import CLAIRVOYANT, WAITING, recovery
@@ -193,6 +192,8 @@ class Study:
 
     def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
         """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
+        from tpstream.analysis.figures import regret_figure  # noqa: PLC0415 (Matplotlib is slow to import)
+
         runs = max(len(records) for records in self.records.values())
         title = f"{self.name}: mean of {runs} run{'s' if runs > 1 else ''}" + (", 95 % interval" if runs > 1 else "")
         regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)

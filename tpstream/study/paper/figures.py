@@ -117,6 +117,7 @@ def draw_starts(found: Reproduction, path: Path) -> None:
         draw_panel(axes, f"Delayed-UCB1 by its start: span {cell[0]}, {cell[1]} groups", curve, colours)
         for name, one in curve.items():
             axes.plot(one.rounds, one.regret.T, color=colours[name], linewidth=0.4, alpha=0.35, zorder=1)
+        axes.set_ylim(0, 1.03 * max(float(one.final.max()) for one in curve.values()))
         drawn.append(curve)
     for axes, curve in zip(panels, drawn, strict=True):
         name_ends(axes, curve, colours)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tpstream.study.paper.claims_by_setting import claims
-from tpstream.study.paper.cost import PAPER_HOURS, costs, seconds_by_kind
+from tpstream.study.paper.cost import PAPER_HOURS, costs, shares_by_kind
 from tpstream.study.paper.differences import differences
 from tpstream.study.paper.figures import CAPTIONS, draw_all
 from tpstream.study.paper.markdown import Lines, paragraph, table
@@ -129,24 +129,27 @@ def _claims(found: Reproduction, _: list[str]) -> Lines:
 
 def _cost(found: Reproduction, _: list[str]) -> Lines:
     spent = costs(found)
-    rows = [[one.setting, f"{one.clock:,.0f}", f"{one.runs:,.0f}", f"{one.draws:,.0f}"] for one in spent]
-    clock, runs, draws = (sum(getattr(one, name) for one in spent) for name in ("clock", "runs", "draws"))
-    kinds = ", ".join(f"{kind} {seconds:,.0f}" for kind, seconds in seconds_by_kind(found).items())
+    columns = ("clock", "processors", "recorded", "draws")
+    rows = [[one.setting, *(f"{getattr(one, column):,.0f}" for column in columns)] for one in spent]
+    total = {column: sum(getattr(one, column) for one in spent) for column in columns}
+    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in shares_by_kind(found).items())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return [
         "## What it costs",
         "",
         *paragraph(
-            f"The paper's experiments took {PAPER_HOURS} hours. These took {clock / 60:.1f} minutes by the clock, with",
-            f"{found.jobs} jobs on {cores} cores. Runs that were there already are not done again. Seconds in runs",
-            "are those",
-            "of all jobs together; draws are what sampling the rewards takes, timed alone: policies of one run",
-            "share them.",
+            f"The paper's experiments took {PAPER_HOURS} hours. This call took {total['clock'] / 60:.1f} minutes",
+            "by the clock",
+            f"and {total['processors'] / 60:.1f} minutes of processors, with {found.jobs} jobs on {cores} cores.",
+            "Runs that were",
+            "there already are not done again; *recorded* is what all runs took, each by the clock of its time.",
+            "*Draws* is what",
+            "sampling the rewards takes, in seconds of processors, timed alone: policies of one run share them.",
         ),
         *table(
-            ["setting", "seconds by the clock", "seconds in runs", "of these, draws"],
-            [*rows, ["all", f"{clock:,.0f}", f"{runs:,.0f}", f"{draws:,.0f}"]],
-            right=3,
+            ["setting", "clock, s", "processors, s", "recorded, s", "draws, s"],
+            [*rows, ["all", *(f"{total[column]:,.0f}" for column in columns)]],
+            right=4,
         ),
-        *paragraph(f"By policy, in seconds (UCB1 comes first and draws for the others): {kinds}."),
+        *paragraph(f"By policy (UCB1 comes first and draws for the others): {shares} of the recorded time."),
     ]

@@ -66,7 +66,22 @@ def _floors(found: Reproduction) -> Lines:
                 for one in checks[:SHOWN]
             ],
         ),
+        *_warning([one for one in checks if one.undercut and not one.covered]),
     ]
+
+
+def _warning(undercut: list[Floor]) -> Lines:
+    """What it means if a policy undercuts a bound that does not speak about it."""
+    if not undercut:
+        return []
+    names = ", ".join(f"`{one.policy}` in {one.scenario}" for one in undercut)
+    return paragraph(
+        f"That {names} undercuts it contradicts nothing: the bound is about policies that are safe in every world",
+        "of its",
+        "kind, and this one relies on independent groups, which are not there. It is a warning that it explores",
+        "less than is",
+        "safe in all of them.",
+    )
 
 
 def _forecasts(found: Reproduction) -> Lines:

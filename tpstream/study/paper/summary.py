@@ -41,7 +41,8 @@ def _published(found: Reproduction) -> list[list[str]]:
     checked = claims(found)
     if checked:
         kept = [one.holds != NO for one in checked]
-        rows.append(["claims in words hold, or are within noise", counted(kept), mark(all(kept))])
+        missed = "".join(f"; not: {one.says} (Setting {one.setting})" for one in checked if one.holds == NO)
+        rows.append(["claims in words hold, or are within noise", f"{counted(kept)}{missed}", mark(all(kept))])
     return rows
 
 
