@@ -1,11 +1,12 @@
 """How fast is the compiled engine, measured against real things in the same run?
 
-Against (a) our SimPy engine, (b) the same loop as plain Python (the same functions, with Numba turned off) and (c) the
-floor below which no engine of this design can get: NumPy draws the rewards of as many pulls of each arm as the policy
-made, in the same blocks, with the reward model itself, and adds up the parts of every block once. Setting 1 of the
-paper: 10 arms, span 100, 20 groups. Every figure is processor time, the best of several turns, taken in alternation;
-SimPy and plain Python run over fewer rounds and are compared per round. Then: the cost of a round as the horizon grows,
-of TP-UCB-EW as the groups grow, and of UCB1 as the span grows, where the draws, which must grow, are shown apart.
+Against (a) our SimPy engine, and bare SimPy (a process per pull, a timeout per part, and nothing else), (b) the same
+loop as plain Python (the same functions, with Numba turned off) and (c) the floor below which no engine of this design
+can get: NumPy draws the rewards of as many pulls of each arm as the policy made, in the same blocks, with the reward
+model itself, and adds up the parts of every block once. Setting 1 of the paper: 10 arms, span 100, 20 groups. Every
+figure is processor time, the best of several turns, taken in alternation; SimPy and plain Python run over fewer rounds
+and are compared per round. Then: the cost of a round as the horizon grows, of TP-UCB-EW as the groups grow, and of UCB1
+as the span grows, where the draws, which must grow, are shown apart.
 
     python benchmarks/engines.py [--horizon 100000] [--turns 10]
 """
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from simpy_floor import bare_simpy
 
 from tpstream import Scenario
 from tpstream.engines.draws import Draws, Reader
@@ -96,23 +98,23 @@ def against_others(horizon: int, turns: int) -> None:
     """The four policies against SimPy, plain Python and the floor."""
     scenario, short = setting(horizon), setting(SIMPY_ROUNDS)
     print(f"\nSetting 1, {horizon:,} rounds: nanoseconds per round, and how many times the compiled engine")
-    print(f"{'':14}{'compiled':>9}{'floor':>9}{'ratio':>7}{'SimPy':>11}{'ratio':>8}{'Python':>11}{'ratio':>8}")
+    others = "".join(f"{name:>12}{'ratio':>7}" for name in ("our SimPy", "bare SimPy", "Python"))
+    print(f"{'':14}{'compiled':>9}{'floor':>7}{'ratio':>7}{others}")
     for policy in POLICIES:
         arms = decide_all(scenario, policy)
         decide_all(short, policy, "simpy")  # compile first
-        compiled, lowest, simpy = best(
+        compiled, lowest, simpy, bare = best(
             turns,
             lambda policy=policy: decide_all(scenario, policy),
             lambda arms=arms: floor(scenario, arms),
             lambda policy=policy: decide_all(short, policy, "simpy"),
+            lambda: bare_simpy(short.horizon, short.span),
         )
         python = min(plain_python(policy, PYTHON_ROUNDS) for _ in range(2))
         ours, low = compiled / horizon * 1e9, lowest / horizon * 1e9
-        theirs, plain = simpy / SIMPY_ROUNDS * 1e9, python / PYTHON_ROUNDS * 1e9
-        print(
-            f"{policy:14}{ours:>9.0f}{low:>9.0f}{ours / low:>7.2f}"
-            f"{theirs:>11,.0f}{theirs / ours:>8.0f}{plain:>11,.0f}{plain / ours:>8.0f}"
-        )
+        slower = [simpy / SIMPY_ROUNDS * 1e9, bare / SIMPY_ROUNDS * 1e9, python / PYTHON_ROUNDS * 1e9]
+        shown = "".join(f"{each:>12,.0f}{each / ours:>7.0f}" for each in slower)
+        print(f"{policy:14}{ours:>9.0f}{low:>7.0f}{ours / low:>7.2f}{shown}")
 
 
 def as_it_grows(title: str, policy: str, scenarios: dict[int, Scenario], turns: int) -> None:
