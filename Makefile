@@ -40,12 +40,15 @@ imports: $(VENV)/installed-dev
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
 INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py))
 
+# The slow tests need no coverage and run at the same time, on the second core.
 unit: $(VENV)/installed-dev
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/coverage run -m pytest -m "not slow" $(INTERPRETED)
+	@$(BIN)/python -m pytest -m slow -p no:cacheprovider > slow-tests.log 2>&1 & slow=$$!; \
+	$(BIN)/coverage run -m pytest -m "not slow" && \
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/coverage run -m pytest -m "not slow" $(INTERPRETED); status=$$?; \
+	wait $$slow || status=1; echo "the slow tests:"; cat slow-tests.log; exit $$status
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 clean:  ## Remove the environment and what the tools left
-	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) slow-tests.log .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from multiprocessing import get_context
@@ -65,6 +65,7 @@ def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
     print(f"\n{scenario.name}: {len(scenario.choices())} policies, {runs} runs of {scenario.horizon:,} rounds")
     compare(scenario, runs=1)  # compiles
     with (
+        ThreadPoolExecutor(WORKERS) as threads,
         ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool,
         dask_cluster() as address,
         dask_executor(address) as dask,
@@ -73,9 +74,10 @@ def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
             compare(scenario, runs=4 * WORKERS, executor=executor)  # starts and loads
         ways: dict[str, Callable[[Path], Study]] = {
             "one worker": lambda folder: compare(scenario, runs=runs, folder=folder),
-            "two threads": lambda folder: compare(scenario, runs=runs, jobs=WORKERS, folder=folder),
+            "two threads": with_executor(scenario, runs, threads),
             "two processes": with_executor(scenario, runs, pool),
             "two on Dask": with_executor(scenario, runs, dask),
+            "--jobs 2": lambda folder: compare(scenario, runs=runs, jobs=WORKERS, folder=folder),
         }
         costs: dict[str, list[Cost]] = {who: [] for who in ways}
         for _ in range(turns):

@@ -2,12 +2,15 @@
 
 import _thread
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 
 import moody
 import pytest
@@ -16,12 +19,16 @@ from studies import small
 
 from tpstream import Scenario, compare
 from tpstream.model.errors import StudyError
+from tpstream.policies.form import SharedPolicy
 from tpstream.study import cluster as cluster_module
-from tpstream.study import crew
+from tpstream.study import conduct, crew, spawning
+from tpstream.study.choices import PolicyChoice
 from tpstream.study.cluster import dask_executor
+from tpstream.study.entrants import Entrant
 from tpstream.study.piece import Finished
 from tpstream.study.records import Outcome
 from tpstream.study.store import Store, kept_runs
+from tpstream.study.tables import find_policy
 
 RESULTS = ("results.parquet", "results.csv", "table.csv", "contrasts.csv", "curves.csv", "pulls.csv")
 POLICIES = ("ucb1", "tp-ucb-fr", "uniform")
@@ -78,8 +85,8 @@ def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_simpy_gets_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long work of the SimPy engine is shared by processes, short work is done here; the result is the same."""
+def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work is shared by processes, short work is not; the result is the same."""
     started: list[int] = []
     pool = crew.ProcessPoolExecutor
 
@@ -88,12 +95,13 @@ def test_simpy_gets_processes_where_they_are_worth_it(tmp_path: Path, monkeypatc
         return pool(workers, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(crew, "ProcessPoolExecutor", counted)
-    compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy", folder=tmp_path / "here")
+    for engine in ("compiled", "simpy"):
+        compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []
-    monkeypatch.setattr(crew, "SHORT", 0)
-    compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy", folder=tmp_path / "there")
+    monkeypatch.setattr(crew, "WORTH", 0.0)
+    compare(small(), ["uniform"], runs=6, jobs=2, engine="simpy", folder=tmp_path / "there")
     assert started == [2]
-    assert bytes_of(tmp_path / "here") == bytes_of(tmp_path / "there")
+    assert bytes_of(tmp_path / "compiled") == bytes_of(tmp_path / "simpy") == bytes_of(tmp_path / "there")
 
 
 @pytest.mark.slow
@@ -154,7 +162,7 @@ def test_a_piece_that_no_worker_survives() -> None:
         compare(small(), ["uniform"], runs=2, executor=Lossy(RuntimeError("killed 4 workers")))
 
 
-def test_an_interruption_does_not_wait_for_long_runs() -> None:
+def test_an_interruption_does_not_wait_for_long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads notice within a stretch of rounds that they were interrupted, not at the end of their run."""
     told: list[int] = []
     calls = count()
@@ -164,6 +172,7 @@ def test_an_interruption_does_not_wait_for_long_runs() -> None:
         if next(calls) == 5:
             _thread.interrupt_main()
 
+    monkeypatch.setattr(conduct, "can_spawn", lambda _: False)
     with pytest.raises(KeyboardInterrupt):
         compare(small(horizon=20_000_000, drain=False), ["uniform"], runs=2, jobs=2, progress=interrupt)
     assert sum(told) < 20_000_000
@@ -183,3 +192,32 @@ def test_an_interrupted_study_keeps_what_is_done(tmp_path: Path, monkeypatch: py
         compare(small(horizon=200_000, drain=False), ["ucb1"], runs=50, jobs=2, folder=tmp_path)
     assert set(threading.enumerate()) <= before
     assert 0 < kept_runs(tmp_path) == len(kept) < 50
+
+
+def test_programs_without_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are spawned from a shell, from a guarded program, and not from one that would start all over again."""
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert spawning.main_is_guarded()
+    main.__file__ = str(tmp_path / "program.py")
+    (tmp_path / "program.py").write_text("compare(scenario, jobs=2)")
+    assert not spawning.main_is_guarded()
+    (tmp_path / "program.py").write_text('if __name__ == "__main__":\n    compare(scenario, jobs=2)')
+    assert spawning.main_is_guarded()
+
+
+def test_policies_that_do_not_travel() -> None:
+    """A compiled policy travels by its name only, another one if it can be packed."""
+    ucb1 = find_policy("ucb1")
+    assert isinstance(ucb1, SharedPolicy)
+    for form, travels in ((ucb1, True), (replace(ucb1), False), (moody.POLICY, True)):
+        assert spawning.travels(Entrant("", PolicyChoice("", form, form.parameters()))) == travels
+    packed = replace(moody.POLICY, create=lambda *_: None)  # type: ignore[arg-type,return-value]
+    assert not spawning.travels(Entrant("", PolicyChoice("", packed, packed.parameters())))
+
+
+def test_one_core_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A program whose work cannot be shared is told so, and gets its result."""
+    monkeypatch.setattr(conduct, "can_spawn", lambda _: False)
+    assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy").records["uniform"]) == 4
+    assert 'event="only one core is used"' in capsys.readouterr().err

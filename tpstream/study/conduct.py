@@ -23,6 +23,7 @@ from tpstream.study.plan import Cell, Plan, Task, list_tasks, make_cells
 from tpstream.study.result import Study
 from tpstream.study.scenario import Scenario
 from tpstream.study.sinks import choose_sink
+from tpstream.study.spawning import can_spawn
 from tpstream.study.store import Store
 
 
@@ -79,7 +80,12 @@ def conduct(
         _check_logs(plan, tasks)
         _tell_beforehand(plan, tasks, progress, folder)
         cutter = Cutter(tasks, plan, count_workers(executor) if executor else jobs)
-        outcomes = work(cutter, progress, executor=executor, jobs=min(jobs, len(tasks)), compiled=plan.compiled)
+        spawn = jobs > 1 and can_spawn(entrant for cell in plan.cells for entrant in cell.entrants)
+        if jobs > 1 and executor is None and not (spawn or plan.compiled):
+            story().warning("only one core is used", remedy='put the call under if __name__ == "__main__":')
+        outcomes = work(
+            cutter, progress, executor=executor, jobs=min(jobs, len(tasks)), compiled=plan.compiled, spawn=spawn
+        )
         for some in stack.enter_context(closing(outcomes)):
             store.keep(some)
         studies = [_result(plan, cell, store) for cell in plan.cells]

@@ -20,8 +20,10 @@ AHEAD = 3
 """Pieces that are sent out for each worker, so that none waits for the next one."""
 WORTH = 5.0
 """Seconds of work below which processes, which take seconds to start, are not worth starting."""
-SHORT = 200_000
-"""Events of a run that is done here to see how long it takes: about a second of SimPy."""
+TRIALS = 2
+"""Runs that are done here first to see how long they take; the very first one also loads compiled code."""
+SECONDS_PER_EVENT = {True: 5e-9, False: 2.5e-6}
+"""A rough guess, compiled or not; a run of more than a second is not done here first."""
 UNKNOWN_WORKERS = 8
 """Taken for the workers of an executor that does not tell how many it has."""
 
@@ -73,21 +75,27 @@ class Stopped(BaseException):
 
 
 def work(
-    cutter: Cutter, progress: Progress | None, *, executor: Executor | None, jobs: int, compiled: bool
+    cutter: Cutter, progress: Progress | None, *, executor: Executor | None, jobs: int, compiled: bool, spawn: bool
 ) -> Generator[list[Outcome], None, None]:
-    """The outcomes of one piece after the other, as they come, by the executor or so many threads or processes."""
+    """The outcomes of one piece after the other, as they come, by the executor or on so many cores.
+
+    Long work goes to processes, if they can be spawned. Short work is not worth their start and goes to threads,
+    which compiled loops leave some room for, and else is done here.
+    """
     if executor is not None:
         yield from _work_together(cutter, Crew(executor), progress)
-    elif jobs <= 1:
+        return
+    if jobs > 1 and cutter.events * SECONDS_PER_EVENT[compiled] < 1:
+        yield from _work_alone(cutter, progress, most=TRIALS)
+    if jobs <= 1 or not cutter:
         yield from _work_alone(cutter, progress)
+    elif spawn and cutter.expected >= WORTH:
+        yield from _work_in_processes(cutter, jobs, progress)
     elif compiled:
         with ThreadPoolExecutor(jobs) as threads:
             yield from _work_together(cutter, Crew(threads, shares_memory=True), progress)
     else:
-        if cutter.events <= SHORT:
-            yield from _work_alone(cutter, progress, until=WORTH)
-        if cutter:
-            yield from _work_in_processes(cutter, jobs, progress)
+        yield from _work_alone(cutter, progress)
 
 
 def _work_in_processes(cutter: Cutter, jobs: int, progress: Progress | None) -> Generator[list[Outcome], None, None]:
@@ -106,13 +114,15 @@ def _die_silently() -> None:
 
 
 def _work_alone(
-    cutter: Cutter, progress: Progress | None, until: float = math.inf
+    cutter: Cutter, progress: Progress | None, most: float = math.inf
 ) -> Generator[list[Outcome], None, None]:
-    """Do the pieces in this process; after the first ones, as long as less than so many seconds are left."""
-    while cutter and not (cutter.learned and cutter.expected >= until):
+    """Do the pieces in this process, at most so many."""
+    done = 0
+    while cutter and done < most:
         piece = cutter.cut()
         finished = do_piece(piece, progress)
         cutter.learn(piece, finished.seconds)
+        done += 1
         yield finished.outcomes
 
 

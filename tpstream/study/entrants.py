@@ -24,10 +24,15 @@ class Entrant:
     entry: str
     choice: PolicyChoice
 
+    @property
+    def named(self) -> bool:
+        """Whether the policy is found by its name, in every process."""
+        name = self.choice.form.name
+        return name in POLICIES.names() and find_policy(name) is self.choice.form
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A policy that has a name travels by it: compiled code stays where it is."""
-        form, name = self.choice.form, self.choice.form.name
-        known: str | PolicyForm = name if name in POLICIES.names() and find_policy(name) is form else form
+        known: str | PolicyForm = self.choice.form.name if self.named else self.choice.form
         parameters = self.choice.parameters.model_dump(mode="json")
         return _enter, (loaded_plugins(), self.entry, self.choice.label, known, parameters)
 
