@@ -36,12 +36,12 @@ def compare(
 ) -> Study:
     """Run every policy (default: those of the scenario) `runs` times on common random numbers.
 
-    `jobs` is the number of cores to use: threads for the compiled engine, processes for SimPy. Instead, `executor` is
-    any executor of pieces, e.g. a Dask client's. `folder` keeps every finished run, so that the same call goes on where
-    it was interrupted, and gets the result files. `rounds` are rounds, besides the last, at which results are given;
-    `first` is the number of the first run. `logs` is the folder in which every run leaves its event log, in the form
-    of `log_format` (jsonl or arrow); `sinks`, as in "name:key=value", hear every run, too. A run that fails is in
-    `failures`; if all fail, that is an error.
+    `jobs` is the number of cores to use; a program needs the usual guard of its main part for it. Instead, `executor`
+    is any executor of pieces, e.g. a Dask client's. `folder` keeps every finished run, so that the same call goes on
+    where it was interrupted, and gets the result files. `rounds` are rounds, besides the last, at which results are
+    given; `first` is the number of the first run. `logs` is the folder in which every run leaves its event log, in
+    the form of `log_format` (jsonl or arrow); `sinks`, as in "name:key=value", hear every run, too. A run that fails
+    is in `failures`; if all fail, that is an error.
     """
     place = None if folder is None else Path(folder)
     plan = make_plan(
