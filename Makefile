@@ -38,7 +38,7 @@ imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
-INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py))
+INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py log_check.py log_regret.py))
 
 # The slow tests need no coverage and run at the same time, on the second core.
 unit: $(VENV)/installed-dev
