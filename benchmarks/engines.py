@@ -6,7 +6,8 @@ can get: NumPy draws the rewards of as many pulls of each arm as the policy made
 model itself, and adds up the parts of every block once. Setting 1 of the paper: 10 arms, span 100, 20 groups. Every
 figure is processor time, the best of several turns, taken in alternation; SimPy and plain Python run over fewer rounds
 and are compared per round. Then: the cost of a round as the horizon grows, of TP-UCB-EW as the groups grow, and of UCB1
-as the span grows, where the draws, which must grow, are shown apart.
+as the span grows, where the draws, which must grow, are shown apart. Last: what a log costs, of only the pulls and of
+every event.
 
     python benchmarks/engines.py [--horizon 100000] [--turns 10]
 """
@@ -17,11 +18,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from simpy_floor import bare_simpy
 
-from tpstream import Scenario
+from tpstream import Scenario, simulate
 from tpstream.engines.draws import Draws, Reader
 from tpstream.engines.selection import EngineName
 from tpstream.model.arrays import Ints
@@ -134,6 +137,24 @@ def as_it_grows(title: str, policy: str, scenarios: dict[int, Scenario], turns: 
         print(f"{size:<14,}{whole:>9.0f}{draws:>9.0f}{whole - draws:>9.0f}{(whole - draws) / first:>13.2f}")
 
 
+def as_it_is_logged(horizon: int, turns: int) -> None:
+    """A run of TP-UCB-FR without a log, with one of only the pulls, and with one of every event, as columns."""
+    scenario = setting(horizon)
+    with TemporaryDirectory() as folder:
+        pulls, everything = Path(folder) / "pulls.arrow", Path(folder) / "all.arrow"
+        times = best(
+            turns,
+            lambda: simulate(scenario, "tp-ucb-fr"),
+            lambda: simulate(scenario, "tp-ucb-fr", log=pulls, log_detail="pulls", force=True),
+            lambda: simulate(scenario, "tp-ucb-fr", log=everything, force=True),
+        )
+        sizes = [0, pulls.stat().st_size, everything.stat().st_size]
+    print(f"\ntp-ucb-fr, {horizon:,} rounds: what a log costs")
+    print(f"{'log':14}{'ns per round':>13}{'ratio':>7}{'bytes':>13}")
+    for name, seconds, size in zip(("none", "pulls", "all"), times, sizes, strict=True):
+        print(f"{name:14}{seconds / horizon * 1e9:>13.0f}{seconds / times[0]:>7.2f}{size:>13,}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -147,6 +168,7 @@ def main() -> None:
         as_it_grows("horizon", policy, lengths, max(3, turns // 3))
     as_it_grows("groups", "tp-ucb-ew", {n: setting(horizon, groups=n) for n in (10, 20, 50, 100)}, turns)
     as_it_grows("span", "ucb1", {n: setting(horizon, span=n) for n in (20, 100, 500)}, turns)
+    as_it_is_logged(horizon, max(3, turns // 3))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ ROUNDS = 1500
 
 def run(log: Path) -> None:
     """The run, always the same one."""
-    simulate(small(horizon=ROUNDS, drain=False), "tp-ucb-fr", log=log, indices=True)
+    simulate(small(horizon=ROUNDS, drain=False), "tp-ucb-fr", log=log, log_detail="indices")
 
 
 def run_and_kill(log: Path, seconds: float) -> None:

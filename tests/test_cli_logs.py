@@ -8,13 +8,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from studies import read_lines, small
+from studies import TOML, read_lines, small
 from tampering import place_of, tamper, write_lines
 
 from tpstream import log_regret, simulate, what_if
 from tpstream.cli import app, evidence, replay
+from tpstream.cli import simulate as simulate_command
 
-MODULES = (evidence, replay)
+MODULES = (evidence, replay, simulate_command)
 """Importing them adds their commands."""
 
 
@@ -38,7 +39,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 def log(tmp_path: Path) -> Path:
     """A log of tp-ucb-ew."""
     path = tmp_path / "run.jsonl"
-    simulate(small(), "tp-ucb-ew", log=path, indices=True)
+    simulate(small(), "tp-ucb-ew", log=path, log_detail="indices")
     return path
 
 
@@ -196,3 +197,18 @@ def test_diagnose_warns(call: Any, tmp_path: Path) -> None:
     assert (code, "warning: tp-ucb-fr:groups=6 assumes 6 groups, but a group of arm" in out) == (0, True)
     (found,) = json.loads(call("diagnose", tmp_path / "run.arrow", "--json")[1])["policies"]
     assert (found["assumed"], found["compatible"], len(found["warnings"])) == (6, [1, 3], 1)
+
+
+def test_detail_of_logs(call: Any, tmp_path: Path) -> None:
+    """`--log-detail` goes as far as the log; a replay of one with only the pulls is refused in one line."""
+    (tmp_path / "small.toml").write_text(TOML)
+    for detail in ("pulls", "indices"):
+        asked = ("--log", tmp_path / detail, "--log-detail", detail)
+        assert call("run", tmp_path / "small.toml", "-p", "tp-ucb-ew", "--quiet", *asked)[0] == 0
+    name = "tp-ucb-ew.run-000.jsonl"
+    code, out, err = call("replay", tmp_path / "pulls" / name)
+    assert (code, out) == (2, "")
+    assert "holds only the pulls, and a replay needs every event; run it again" in err
+    assert call("replay", tmp_path / "indices" / name)[0] == 0
+    assert "not logged" not in call("replay", flip(tmp_path / "indices" / name))[1]
+    assert "holds only the pulls" in call("regret", tmp_path / "pulls")[1]

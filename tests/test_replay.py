@@ -35,7 +35,7 @@ def log(tmp_path: Path) -> Path:
 
 def write_log(path: Path, policy: str = "tp-ucb-ew", **changes: Any) -> Path:
     """A log of the small scenario."""
-    simulate(small(**changes), policy, seed=5, run=2, log=path, indices=True)
+    simulate(small(**changes), policy, seed=5, run=2, log=path, log_detail="indices")
     return path
 
 
@@ -262,7 +262,7 @@ def in_turn() -> PythonPolicy:
 
 def test_a_python_policy_replays(tmp_path: Path) -> None:
     """A policy that is not in the shared form replays too; it is given since no registry knows it."""
-    simulate(small(), in_turn(), log=tmp_path / "run.jsonl", indices=True)
+    simulate(small(), in_turn(), log=tmp_path / "run.jsonl", log_detail="indices")
     assert replay(tmp_path / "run.jsonl", in_turn()).equal
     with pytest.raises(LogError, match=r"unknown policy 'in-turn'.*--policy"):
         replay(tmp_path / "run.jsonl")

@@ -37,6 +37,7 @@ class CompletePulls:
 
     def read(self, log: Log) -> None:
         """Add the complete pulls of a log."""
+        log.require_all("a diagnosis")
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         for piece in log.reader.pieces(COLUMNS):

@@ -109,10 +109,13 @@ class LogRegret:
 def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pulls: bool = False) -> LogRegret:
     """Regret of logs (files, folders, or open ones) of one world; with `only_pulls` nothing but pulls is read.
 
+    If one of them holds only the pulls, no more is told of the others.
     All curves end where the shortest log does; the last round of a torn log is not whole and does not count.
     """
     gathered = gather(logs)
     header = gathered.header
+    bare = [log for of_policy in gathered.logs.values() for log in of_policy if log.header.detail == "pulls"]
+    only_pulls = only_pulls or bool(bare)
     means, rounds = np.array(header.means), checkpoints(header.horizon)
     reach = len(rounds)
     ledgers: dict[str, list[Ledger]] = {}
@@ -120,7 +123,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
         ledgers[policy] = [_pulls(log, rounds) if only_pulls else _everything(log, rounds, means) for log in of_policy]
         reach = min(reach, *(ledger.reach for ledger in ledgers[policy]))
     accounts = {policy: _account(of_policy, reach, whole=not only_pulls) for policy, of_policy in ledgers.items()}
-    notes = _notes(gathered, int(rounds[reach - 1]))
+    notes = _notes(gathered, bare, int(rounds[reach - 1]))
     return LogRegret(gathered.name, tuple(header.arms), means, rounds[:reach], accounts, notes)
 
 
@@ -174,7 +177,8 @@ def _account(ledgers: list[Ledger], reach: int, *, whole: bool) -> Account:
     )
 
 
-def _notes(gathered: Gathered, last: int) -> tuple[str, ...]:
+def _notes(gathered: Gathered, bare: list[Log], last: int) -> tuple[str, ...]:
     torn = [f"{log.path}: {log.truncated}" for logs in gathered.logs.values() for log in logs if not log.complete]
     short = [f"curves end at round {last} of {gathered.header.horizon}"] if last < gathered.header.horizon else []
-    return (*torn, *short)
+    blind = [f"{bare[0].path}: holds only the pulls, so what was delivered is not known"] if bare else []
+    return (*blind, *torn, *short)

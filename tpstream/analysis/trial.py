@@ -127,6 +127,7 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
 
 def read_outcome(log: Log) -> Outcome:
     """What the log of one trial says; it must go on to the last read-out."""
+    log.require_all("a trial's account")
     header = log.header
     if not log.complete or not header.scenario.get("drain"):
         reason = log.truncated or "it ends with the last decision"

@@ -15,6 +15,14 @@ class LogFormats(StrEnum):
     arrow = "arrow"
 
 
+class LogDetails(StrEnum):
+    """How much of a run its log holds."""
+
+    all = "all"
+    pulls = "pulls"
+    indices = "indices"
+
+
 class Engines(StrEnum):
     """Where time comes from."""
 
@@ -68,6 +76,10 @@ Runs = Annotated[
         callback=at_least(1),
         help="Runs of every policy. Run k has the same random numbers under every policy.",
     ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", show_default="none", help="Another value of a key; see sweep."),
 ]
 Seed = Annotated[
     int | None,
@@ -146,6 +158,13 @@ LogFormat = Annotated[
     LogFormats,
     typer.Option(
         "--log-format", help="Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."
+    ),
+]
+LogDetail = Annotated[
+    LogDetails,
+    typer.Option(
+        "--log-detail",
+        help="Every event; only the pulls, for regret and not for a replay; or every event and the policy's indices.",
     ),
 ]
 Plugins = Annotated[

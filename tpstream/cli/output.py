@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Rich
 
 
+WIDE = 120
+"""Columns of a table that goes to a file or another program, where nobody knows how many there are."""
+
+
 class Bar:
     """A bar with the rate of rounds; it can be told late how many there are."""
 
@@ -67,4 +71,7 @@ def print_table(columns: list[str], rows: list[list[str]], title: str | None = N
         table.add_column(column, justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    if not (console.is_terminal or "COLUMNS" in os.environ):
+        console = Console(width=WIDE)
+    console.print(table)

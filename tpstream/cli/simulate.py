@@ -13,6 +13,8 @@ from tpstream.cli.options import (
     Force,
     Horizon,
     Jobs,
+    LogDetail,
+    LogDetails,
     LogFormat,
     LogFormats,
     Logs,
@@ -22,6 +24,7 @@ from tpstream.cli.options import (
     Runs,
     ScenarioPath,
     Seed,
+    Settings,
     Sinks,
     at_least,
     load_plugins,
@@ -46,16 +49,14 @@ def run(
             "--run", metavar="K", callback=at_least(0), help="The number of the (first) run, to do one of many alone."
         ),
     ] = 0,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", show_default="none", help="Another value of a key; see sweep."),
-    ] = None,
+    sets: Settings = None,
     seed: Seed = None,
     horizon: Horizon = None,
     jobs: Jobs = None,
     engine: Engine = Engines.auto,
     log: Logs = None,
     log_format: LogFormat = LogFormats.jsonl,
+    log_detail: LogDetail = LogDetails.all,
     force: Force = False,
     sink: Sinks = None,
     plugin: Plugins = None,
@@ -65,12 +66,7 @@ def run(
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.study.compare import compare, default_jobs
 
-    chosen = load_scenario(scenario, horizon, plugin)
-    if sets:
-        from tpstream.study.paths import read_setting
-        from tpstream.study.plan import changed
-
-        chosen, policy = changed(chosen, policy, [read_setting(text) for text in sets]), None
+    chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)
     with show_progress(chosen.name, show=not (quiet or as_json)) as progress:
         study = compare(
             chosen,
@@ -82,6 +78,7 @@ def run(
             engine=engine.value,
             logs=log,
             log_format=log_format,
+            log_detail=log_detail.value,
             force=force,
             sinks=sink or (),
             progress=progress,
@@ -97,3 +94,15 @@ def load_scenario(path: str, horizon: int | None, plugins: "list[Path] | None" =
     load_plugins(plugins)
     scenario = Scenario.load(path)
     return scenario if horizon is None else scenario.with_(horizon=horizon)
+
+
+def with_settings(
+    scenario: "Scenario", policies: list[str] | None, settings: list[str] | None
+) -> "tuple[Scenario, list[str] | None]":
+    """The scenario with other values of some keys, and the policies that are still to be named; see sweep."""
+    if not settings:
+        return scenario, policies
+    from tpstream.study.paths import read_setting
+    from tpstream.study.plan import changed
+
+    return changed(scenario, policies, [read_setting(text) for text in settings]), None

@@ -18,6 +18,8 @@ from tpstream.cli.options import (
     Force,
     Horizon,
     Jobs,
+    LogDetail,
+    LogDetails,
     LogFormat,
     LogFormats,
     Logs,
@@ -59,6 +61,7 @@ def compare(
     dask: Dask = None,
     log: Logs = None,
     log_format: LogFormat = LogFormats.jsonl,
+    log_detail: LogDetail = LogDetails.all,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -111,6 +114,7 @@ def compare(
             rounds=wanted,
             logs=log,
             log_format=log_format,
+            log_detail=log_detail.value,
             force=force,
             sinks=sink or (),
             folder=out,

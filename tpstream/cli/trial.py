@@ -19,9 +19,10 @@ from tpstream.cli.options import (
     Runs,
     ScenarioPath,
     Seed,
+    Settings,
 )
 from tpstream.cli.output import print_table, show_progress
-from tpstream.cli.simulate import load_scenario
+from tpstream.cli.simulate import load_scenario, with_settings
 
 if TYPE_CHECKING:
     from tpstream.analysis.trial import Trial
@@ -33,10 +34,7 @@ def trial(
     *,
     policy: PolicyNames = None,
     runs: Runs = 10,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", show_default="none", help="Another value of a key; see sweep."),
-    ] = None,
+    sets: Settings = None,
     seed: Seed = None,
     horizon: Horizon = None,
     jobs: Jobs = None,
@@ -59,12 +57,7 @@ def trial(
     from tpstream.study import trial as trial_module
     from tpstream.study.compare import default_jobs
 
-    chosen = load_scenario(scenario, horizon, plugin)
-    if sets:
-        from tpstream.study.paths import read_setting
-        from tpstream.study.plan import changed
-
-        chosen, policy = changed(chosen, policy, [read_setting(text) for text in sets]), None
+    chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)
     if figure is not None:
         from tpstream.analysis.figures import prepare_figure
 

@@ -7,9 +7,9 @@ import numpy as np
 import simpy
 from simpy.events import Event
 
-from tpstream.delays.compose import arrival_times, guarded
+from tpstream.delays.compose import guarded
 from tpstream.engines.bus import Bus
-from tpstream.engines.clock import STRETCH
+from tpstream.engines.clock import STRETCH, decision_times
 from tpstream.engines.draws import Draws, Pull, Reader
 from tpstream.engines.errand import Errand
 from tpstream.engines.outbox import Outbox
@@ -80,7 +80,7 @@ class SimpyEngine:
     def _decide(self) -> Process:
         """The policy process: in every round, hear what was delivered before, decide, start the pull."""
         problem = self._world.problem
-        times = self._times().tolist()
+        times = decision_times(self._world).tolist()
         for round, time in enumerate(times, start=1):
             yield self._timeline.moment(time, DECISION)
             self._publish(self._round)
@@ -100,12 +100,6 @@ class SimpyEngine:
                 self._stop()
         yield self._timeline.moment(time, END)
         self._stop()
-
-    def _times(self) -> Floats:
-        """When the decisions are due."""
-        stream = open_stream(self._world.seed, self._world.run, Purpose.ARRIVALS)
-        timing = self._world.timing
-        return arrival_times(timing.arrivals, stream, self._world.problem.horizon, timing.arrivals_name)
 
     def _start(self, pull: int, time: float, arm: int, drawn: Pull) -> Process:
         """The process of one pull; in the paper's world it has nothing to look up."""

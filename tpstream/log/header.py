@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -12,6 +12,8 @@ from tpstream.model.version import own_version
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old one could go wrong."""
+Detail = Literal["all", "pulls", "indices"]
+"""What a log holds: every event, only the pulls, or every event and at each pull the policy's indices."""
 PACKAGES = ("numpy", "numba", "simpy")
 """Packages whose version can change a number in a log."""
 
@@ -35,6 +37,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     horizon: int
     groups: int | None
     clairvoyant: bool
+    detail: Detail = "all"
     versions: dict[str, str]
 
     def problem(self) -> Problem:

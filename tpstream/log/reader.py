@@ -42,6 +42,14 @@ class Log:
         """What is torn, e.g. "truncated after seq 1234"; None for a complete log."""
         return self.reader.ending.truncated
 
+    def require_all(self, purpose: str) -> None:
+        """Refuse a log of the pulls alone for what needs every event."""
+        if self.header.detail == "pulls":
+            raise LogError(
+                f"{self.path}: holds only the pulls, and {purpose} needs every event; "
+                f'run it again with log_detail = "all" (--log-detail all)'
+            )
+
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
         """The events as columns, piece by piece."""
         for piece in self._pieces(NAMES, kinds):

@@ -9,17 +9,7 @@ from typing import Any
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.compiled import compiled_loop
 from tpstream.model.held_stream import held_stream
-from tpstream.policies.hearing import (
-    CLOSED,
-    PARTIAL,
-    PULL,
-    Ear,
-    on_closed,
-    policy_decide,
-    tell_partial,
-    tell_pull,
-    tell_received,
-)
+from tpstream.policies.hearing import PULL, Ear, policy_decide, tell, tell_received
 
 
 @compiled_loop
@@ -45,15 +35,10 @@ def follow(
     for event in range(kind.size):
         if event > 0 and time[event] != time[event - 1]:
             tell_received(state, ear)
-        slot = pull[event] % capacity
-        if kind[event] == PARTIAL:
-            tell_partial(state, ear, arm[event], slot, part[event], value[event])
-        elif kind[event] == CLOSED:
-            on_closed(state, arm[event], slot, value[event])
-        elif kind[event] == PULL:
+        if kind[event] == PULL:
             decided[0] = policy_decide(state, round[event], stream)
             if decided[0] != arm[event]:
                 return event
-            tell_pull(state, ear, arm[event], slot, value[event])
+        tell(state, ear, kind[event], arm[event], pull[event] % capacity, part[event], value[event])
     tell_received(state, ear)
     return -1

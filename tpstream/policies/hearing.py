@@ -106,6 +106,17 @@ def tell_received(state: Any, ear: Ear) -> None:
                 ear.amounts[arm] = 0.0
 
 
+@compiled
+def tell(state: Any, ear: Ear, kind: int, arm: int, slot: int, part: int, value: float) -> None:
+    """Tell the policy one event; late and dropped parts are not for it."""
+    if kind == PARTIAL:
+        tell_partial(state, ear, arm, slot, part, value)
+    elif kind == CLOSED:
+        on_closed(state, arm, slot, value)
+    elif kind == PULL:
+        tell_pull(state, ear, arm, slot, value)
+
+
 @compiled_loop
 def hear(
     state: Any, ear: Ear, capacity: int, time: Floats, kind: Bytes, pull: Ints, arm: Ints, part: Ints, value: Floats
@@ -114,11 +125,5 @@ def hear(
     for event in range(kind.size):
         if event > 0 and time[event] != time[event - 1]:
             tell_received(state, ear)
-        slot = pull[event] % capacity
-        if kind[event] == PARTIAL:
-            tell_partial(state, ear, arm[event], slot, part[event], value[event])
-        elif kind[event] == CLOSED:
-            on_closed(state, arm[event], slot, value[event])
-        elif kind[event] == PULL:
-            tell_pull(state, ear, arm[event], slot, value[event])
+        tell(state, ear, kind[event], arm[event], pull[event] % capacity, part[event], value[event])
     tell_received(state, ear)

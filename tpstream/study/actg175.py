@@ -1,7 +1,7 @@
 """ACTG 175: the randomised HIV trial as a trace of event-free blocks, made from the data in the lifelines package.
 
-Part j of a patient is 1 if nothing happened (no fall of the CD4 count by half, no AIDS, no death) up to the end of the
-j-th block of 28 days. Patients who left before the end are not dropped: each goes on like a patient of the same
+Part j of a patient is 1 if nothing happened (no fall of the CD4 count by half or more, no AIDS, no death) up to the end
+of the j-th block of 28 days. Patients who left before the end are not dropped: each goes on like a patient of the same
 treatment, drawn among those still at risk at that time, and that one may in turn go on like another. In expectation
 that is the estimate of Kaplan and Meier (Efron's redistribution to the right). The draws have a fixed seed.
 """
@@ -15,6 +15,7 @@ import pandas as pd
 
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import ScenarioError
+from tpstream.study.prepared import refuse_existing, write_scenario
 
 BLOCKS, DAYS = 24, 28
 """The span, and the days of one block."""
@@ -74,18 +75,14 @@ class Prepared:
 def prepare(folder: Path, *, force: bool = False, seed: int = SEED) -> Prepared:
     """Write the trace and its scenario into a folder, from the installed lifelines."""
     trace, scenario = folder / TRACE, folder / SCENARIO
-    for path in (trace, scenario):
-        if path.exists() and not force:
-            raise ScenarioError(f"{path}: is there already; choose another folder, or overwrite with --force")
+    refuse_existing([trace, scenario], force=force)
     frame = read_patients(data_file())
     arm, days, event = (frame[column].to_numpy() for column in NEEDED)
     moments = complete(arm, days.astype(np.float64), event == 1, np.random.default_rng(seed))
     blocks = free_blocks(moments)
     folder.mkdir(parents=True, exist_ok=True)
     write_trace(trace, arm, blocks)
-    tables = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {BLOCKS}\n' for name in ARMS)
-    text = TEMPLATE.format(patients=len(arm), blocks=BLOCKS, groups=BLOCKS, trace=TRACE, arms=tables)
-    scenario.write_text(text, encoding="utf-8")
+    write_scenario(scenario, TEMPLATE, ARMS, BLOCKS, patients=len(arm), blocks=BLOCKS, groups=BLOCKS, trace=TRACE)
     return Prepared(trace, scenario, arm, blocks, left_early(days, event == 1))
 
 

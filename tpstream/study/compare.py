@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from tpstream.engines.selection import EngineName
+from tpstream.log.header import Detail
 from tpstream.policies.form import PolicyForm
 from tpstream.study.conduct import conduct, make_plan
 from tpstream.study.crew import default_jobs
@@ -28,6 +29,7 @@ def compare(
     rounds: Sequence[int] = (),
     logs: str | Path | None = None,
     log_format: str = "jsonl",
+    log_detail: Detail = "all",
     force: bool = False,
     sinks: Sequence[str] = (),
     folder: str | Path | None = None,
@@ -40,8 +42,8 @@ def compare(
     is any executor of pieces, e.g. a Dask client's. `folder` keeps every finished run, so that the same call goes on
     where it was interrupted, and gets the result files. `rounds` are rounds, besides the last, at which results are
     given; `first` is the number of the first run. `logs` is the folder in which every run leaves its event log, in
-    the form of `log_format` (jsonl or arrow); `sinks`, as in "name:key=value", hear every run, too. A run that fails
-    is in `failures`; if all fail, that is an error.
+    the form of `log_format` (jsonl or arrow) and with as much as `log_detail` says (see `simulate`); `sinks`, as in
+    "name:key=value", hear every run, too. A run that fails is in `failures`; if all fail, that is an error.
     """
     place = None if folder is None else Path(folder)
     plan = make_plan(
@@ -54,7 +56,7 @@ def compare(
         seed=seed,
         rounds=rounds,
         engine=engine,
-        logs=None if logs is None else Logs(Path(logs), log_format, force),
+        logs=None if logs is None else Logs(Path(logs), log_format, log_detail, force),
         sinks=sinks,
     )
     (study,) = conduct(plan, jobs=jobs, folder=place, executor=executor, progress=progress)

@@ -11,15 +11,14 @@ import numpy as np
 
 from tpstream.analysis.regret import Tally
 from tpstream.engines.draws import Draws
-from tpstream.log.sink import Sink
+from tpstream.log.header import Detail
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, TpstreamError
 from tpstream.model.story import story
-from tpstream.study.choices import PolicyChoice
 from tpstream.study.entrants import Entrant, Site
 from tpstream.study.records import Outcome, pack
-from tpstream.study.run import make_header, make_world, open_run
-from tpstream.study.sinks import SinkChoice, subscribe_all
+from tpstream.study.run import LogPlace, make_world, start_run
+from tpstream.study.sinks import SinkChoice
 
 Progress = Callable[[int], None]
 """Is told how many rounds were done since it was last called."""
@@ -27,16 +26,21 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Logs:
-    """Where runs leave their logs, in which form, and whether one that is there is overwritten."""
+    """Where runs leave their logs, in which form, how much of them, and whether one that is there is overwritten."""
 
     folder: Path
     form: str
+    detail: Detail
     force: bool
 
     def path(self, label: str, run: int) -> Path:
         """The log of a policy's run."""
         plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
         return self.folder / f"{plain}.run-{run:03d}.{self.form}"
+
+    def place(self, label: str, run: int, *, again: bool) -> LogPlace:
+        """The same with all that is asked; the log of a run that starts again is overwritten."""
+        return LogPlace(self.path(label, run), self.form, self.detail, self.force or again)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,8 @@ def _race(piece: Piece, entrants: list[Entrant], run: int, gauge: Gauge, *, agai
         turns: dict[int, Iterator[Ints]] = {}
         for number, entrant in enumerate(entrants):
             with _blamed(entrant):
-                turns[number] = _start(piece, entrant.choice, run, draws, stack, again=again)
+                place = piece.logs.place(entrant.choice.label, run, again=again) if piece.logs else None
+                turns[number] = start_run(draws, scenario, entrant.choice, piece.engine, place, piece.sinks, stack)
         while turns:
             for number in list(turns):
                 began = time.perf_counter()
@@ -139,23 +144,6 @@ def _race(piece: Piece, entrants: list[Entrant], run: int, gauge: Gauge, *, agai
         Outcome(entrant.entry, run, pack(tally.counts()), float(spent))
         for entrant, tally, spent in zip(entrants, tallies, seconds, strict=True)
     ]
-
-
-def _start(
-    piece: Piece, choice: PolicyChoice, run: int, draws: Draws, stack: ExitStack, *, again: bool
-) -> Iterator[Ints]:
-    """A policy's run, ready to go; the log of one that starts again is overwritten."""
-    scenario = piece.site.scenario
-    engine = open_run(scenario, choice, piece.seed, run, engine=piece.engine, draws=draws)
-    if piece.logs is None and not piece.sinks:
-        return engine.stretches()
-    header = make_header(scenario, choice, piece.seed, run)
-    if piece.logs is not None:
-        log = piece.logs.path(choice.label, run)
-        sink = Sink(log, header, form=piece.logs.form, force=piece.logs.force or again)
-        engine.bus.subscribe(f"log {log}", stack.enter_context(sink))
-    subscribe_all(engine.bus, piece.sinks, header, stack)
-    return engine.stretches()
 
 
 class Failure(Exception):  # noqa: N818 (a fact that is passed on, not an error that is shown)

@@ -106,6 +106,7 @@ def replay(
     again and compared if the header has a scenario, unless `redraw` is false; `folder` is where file names in it start.
     """
     log = log if isinstance(log, Log) else read_log(log)
+    log.require_all("a replay")
     header, choice = log.header, choose_for(log, policy)
     form = choice.form
     if form.clairvoyant and not header.clairvoyant:
@@ -130,6 +131,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
     rounds up to the tear are compared.
     """
     log = log if isinstance(log, Log) else read_log(log)
+    log.require_all("what-if")
     header, choice = log.header, choose_for(log, policy)
     world, reason = rebuild_world(log, folder)
     if world is None:

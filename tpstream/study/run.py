@@ -1,29 +1,46 @@
 """One run: a scenario, a policy and a seed."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
 from tpstream.analysis.regret import regret_by_round
+from tpstream.engines.bus import Bus
 from tpstream.engines.draws import Draws
+from tpstream.engines.pulls import tell_pulls
 from tpstream.engines.selection import Engine, EngineName, open_engine, select
-from tpstream.log.header import Header, package_versions
+from tpstream.log.header import Detail, Header, package_versions
 from tpstream.log.memory import MemorySink
 from tpstream.log.sink import Sink
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import LogError
 from tpstream.model.protocols import Subscriber
 from tpstream.model.story import story
 from tpstream.model.world import World
 from tpstream.policies.form import PolicyForm
 from tpstream.study.scenario import PolicyChoice, Scenario
-from tpstream.study.sinks import choose_sink, subscribe_all
+from tpstream.study.sinks import SinkChoice, choose_sink, subscribe_all
+
+
+@dataclass(frozen=True)
+class LogPlace:
+    """Where a run leaves its log, in which form (None: what the suffix says), how much of it, and over what."""
+
+    path: Path
+    form: str | None
+    detail: Detail
+    force: bool
+
+    def __post_init__(self) -> None:
+        if self.detail not in get_args(Detail):
+            raise LogError(f"unknown detail {self.detail!r} of a log; use one of {', '.join(get_args(Detail))}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,43 +81,67 @@ def simulate(
     engine: EngineName = "auto",
     log: str | Path | None = None,
     log_format: str | None = None,
-    indices: bool = False,
+    log_detail: Detail = "all",
     force: bool = False,
     sinks: Sequence[str | Subscriber] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Run:
     """Run a scenario once under a policy; `log` is the file that records every event.
 
-    `seed` defaults to the scenario's, `log_format` (jsonl or arrow) to what the log's suffix says. `indices` adds the
-    policy's index of every arm to the log's pull events, `force` overwrites a log, `progress` is told from time to time
-    how many rounds were done since. `engine` is "compiled", "simpy" or "auto": compiled where that can serve. `sinks`
-    hear every event, too: objects with `hear`, entered and left if they are context managers, or names of plug-ins.
+    `seed` defaults to the scenario's, `log_format` (jsonl or arrow) to what the log's suffix says. `log_detail` is
+    "all", "indices" (the policy's index of every arm, too, at each pull) or "pulls": nothing but the decisions, which
+    is enough for regret and not for a replay. `force` overwrites a log, `progress` is told from time to time how many
+    rounds were done since. `engine` is "compiled", "simpy" or "auto": compiled where that can serve. `sinks` hear
+    every event, too: objects with `hear`, entered and left if they are context managers, or names of plug-ins.
     """
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
     seed = scenario.seed if seed is None else seed
     told = story(scenario=scenario.name, policy=choice.label, seed=seed, run=run)
     told.debug("run started", horizon=scenario.horizon, engine=select(engine, choice.form, scenario.timing()))
     began = time.perf_counter()
-    path = None if log is None else Path(log)
+    place = None if log is None else LogPlace(Path(log), log_format, log_detail, force)
     stretches = []
-    header = make_header(scenario, choice, seed, run)
     chosen = [choose_sink(sink) if isinstance(sink, str) else sink for sink in sinks]
     with ExitStack() as stack:
-        running = open_run(scenario, choice, seed, run, engine=engine, indices=indices)
-        if path is not None:
-            sink = Sink(path, header, form=log_format, force=force)
-            running.bus.subscribe(f"log {path}", stack.enter_context(sink))
-        subscribe_all(running.bus, chosen, header, stack)
-        for arms in running.stretches():
+        for arms in start_run(Draws(make_world(scenario, seed, run)), scenario, choice, engine, place, chosen, stack):
             stretches.append(arms)
             if progress is not None:
                 progress(len(arms))
     seconds = time.perf_counter() - began
-    told.debug("run ended", seconds=round(seconds, 3), log=None if path is None else str(path))
-    return Run(scenario, choice, seed, run, np.concatenate(stretches), seconds, path)
+    told.debug("run ended", seconds=round(seconds, 3), log=None if place is None else str(place.path))
+    return Run(scenario, choice, seed, run, np.concatenate(stretches), seconds, None if place is None else place.path)
 
 
-def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -> Header:
+def start_run(
+    draws: Draws,
+    scenario: Scenario,
+    choice: PolicyChoice,
+    engine: str,
+    place: LogPlace | None,
+    sinks: Sequence[SinkChoice | Subscriber],
+    stack: ExitStack,
+) -> Iterator[Ints]:
+    """A run, ready to go, as the arms of its rounds; policies of one run may share their draws.
+
+    Whoever hears it is entered here and left with the stack.
+    """
+    world = draws.world
+    detail: Detail = "all" if place is None else place.detail
+    indices = detail == "indices"
+    running = open_run(scenario, choice, world.seed, world.run, engine=engine, indices=indices, draws=draws)
+    if place is None and not sinks:
+        return running.stretches()
+    header = make_header(scenario, choice, world.seed, world.run, detail)
+    decisions = Bus()
+    if place is not None:
+        sink = stack.enter_context(Sink(place.path, header, form=place.form, force=place.force))
+        hears = decisions if detail == "pulls" else running.bus
+        hears.subscribe(f"log {place.path}", sink)
+    subscribe_all(running.bus, sinks, header, stack)
+    return tell_pulls(world, running.stretches(), decisions) if decisions.names else running.stretches()
+
+
+def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
     """The header of this run's log."""
     problem = scenario.problem()
     assert problem.means is not None  # noqa: S101 (a scenario knows its means)
@@ -119,6 +160,7 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -
         horizon=problem.horizon,
         groups=problem.groups,
         clairvoyant=choice.form.clairvoyant,
+        detail=detail,
         versions=package_versions(),
     )
 

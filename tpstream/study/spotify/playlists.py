@@ -17,6 +17,7 @@ from pyarrow import csv, parquet
 
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import ScenarioError
+from tpstream.study.prepared import refuse_existing, write_scenario
 from tpstream.study.spotify.sessions import LEVELS, SONGS, SPAN, Sessions, Sieve, log_files, read_sessions
 
 CANDIDATES = 10_000
@@ -24,7 +25,7 @@ CANDIDATES = 10_000
 ENDINGS = (".csv", ".parquet")
 Keys = NDArray[np.uint64]
 SCENARIO = """\
-# The paper's Spotify experiment on real sessions: {arms} playlists of {songs} songs.
+# The paper's Spotify experiment on real sessions: {playlists} playlists of {songs} songs.
 # Prepared by `tpstream data spotify`. A song has four levels. The {songs} groups are what the paper's policies assume;
 # songs of one session are not independent.
 
@@ -35,10 +36,10 @@ seed = 1
 
 [rewards]
 kind = "trace"
-file = "{file}"
+file = "{trace}"
 draw = "resample"
 groups = {songs}
-{tables}
+{arms}
 [[policies]]
 kind = "ucb1"             # clairvoyant: is shown every cumulative reward at the pull
 
@@ -95,7 +96,10 @@ def prepare(
         tell(number, 2 * len(files))
     chosen = choose_disjoint(kept, candidates, arms, folder)
     write_trace(out, chosen)
-    write_scenario(scenario, arms, out.name)
+    names = [f"playlist-{number}" for number in range(1, arms + 1)]
+    write_scenario(
+        scenario, SCENARIO, names, SPAN, playlists=arms, songs=SONGS, span=SPAN, levels=LEVELS, trace=out.name
+    )
     return Prepared(out, scenario, sieve, [levels.sum(axis=1, dtype=np.int64) for levels in chosen])
 
 
@@ -103,9 +107,7 @@ def check_places(out: Path, scenario: Path, *, force: bool) -> None:
     """Raise before any file is read if the results could not be written."""
     if out.suffix.lower() not in ENDINGS:
         raise ScenarioError(f"{out}: a trace ends in {' or '.join(ENDINGS)}, got {out.suffix or 'no ending'!r}")
-    for path in (out, scenario):
-        if path.exists() and not force:
-            raise ScenarioError(f"{path}: is there already; choose another name, or overwrite with --force")
+    refuse_existing([out, scenario], force=force)
 
 
 def add_counts(counts: tuple[Keys, Ints], playlists: Keys) -> tuple[Keys, Ints]:
@@ -155,11 +157,3 @@ def write_trace(out: Path, chosen: list[NDArray[np.uint8]]) -> None:
         parquet.write_table(table, out)
     else:
         csv.write_csv(table, out)
-
-
-def write_scenario(path: Path, arms: int, trace: str) -> None:
-    """The paper's experiment on the trace."""
-    names = [f"playlist-{number}" for number in range(1, arms + 1)]
-    tables = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {SPAN}\n' for name in names)
-    text = SCENARIO.format(arms=arms, songs=SONGS, span=SPAN, levels=LEVELS, file=trace, tables=tables)
-    path.write_text(text, encoding="utf-8")
