@@ -40,15 +40,12 @@ imports: $(VENV)/installed-dev
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
 INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py log_check.py log_regret.py))
 
-# The slow tests need no coverage and run at the same time, on the second core.
 unit: $(VENV)/installed-dev
-	$(BIN)/coverage erase
-	@$(BIN)/python -m pytest -m slow -p no:cacheprovider > slow-tests.log 2>&1 & slow=$$!; \
-	$(BIN)/coverage run -m pytest -m "not slow" && \
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/coverage run -m pytest -m "not slow" $(INTERPRETED); status=$$?; \
-	wait $$slow || status=1; echo "the slow tests:"; cat slow-tests.log; exit $$status
-	$(BIN)/coverage combine --quiet
+	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
+		$(BIN)/pytest -n auto --dist worksteal --cov --cov-report= $(INTERPRETED)
+	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted
 	$(BIN)/coverage report
 
 clean:  ## Remove the environment and what the tools left
-	rm -rf $(VENV) slow-tests.log .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,8 +1,13 @@
 """Settings of the test run."""
 
 import os
+import sys
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
+from numba.core.dispatcher import Dispatcher
 
 settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -10,3 +15,21 @@ settings.register_profile(
 settings.register_profile("search", parent=settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=10)  # without compiled code
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _untraced_compilation() -> Iterator[None]:
+    """Coverage does not follow Numba's compiler, which would take half as long again."""
+    compile_plainly = Dispatcher.compile
+
+    def compile_untraced(self: Dispatcher, signature: Any) -> Any:
+        trace = sys.gettrace()
+        sys.settrace(None)
+        try:
+            return compile_plainly(self, signature)
+        finally:
+            sys.settrace(trace)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_untraced)
+        yield

@@ -64,10 +64,13 @@ class Outbox:
 
     def take(self, round: int) -> Events:
         """Everything gathered, as events; the outbox is empty then."""
-        codes = np.array(self.codes, dtype=np.int64)
+        codes, starts = np.array(self.codes, dtype=np.int64), np.array(self._starts, dtype=np.int64)
+        if not _is_sorted(codes, starts):
+            for instant in np.split(codes, starts):
+                instant.sort()
         time, kind, pull, arm, part, value = _columns(
             codes,
-            np.array(self._starts, dtype=np.int64),
+            starts,
             np.array(self._times),
             self._span,
             self._clairvoyant,
@@ -93,6 +96,17 @@ class Outbox:
 
 
 @cached
+def _is_sorted(codes: Ints, starts: Ints) -> bool:
+    """Whether the events of each instant are in canonical order."""
+    for instant in range(starts.size):
+        end = starts[instant + 1] if instant + 1 < starts.size else codes.size
+        for event in range(starts[instant] + 1, end):
+            if codes[event] < codes[event - 1]:
+                return False
+    return True
+
+
+@cached
 def _columns(
     codes: Ints,
     starts: Ints,
@@ -104,7 +118,7 @@ def _columns(
     rewards: Floats,
     credited: Floats,
 ) -> tuple[Floats, Bytes, Ints, Ints, Ints, Floats]:
-    """The events' columns; events of one instant are put in canonical order, and open pulls are credited."""
+    """The events' columns; open pulls are credited."""
     count, capacity = codes.size, credited.size
     time, value = np.empty(count), np.full(count, np.nan)
     kind = np.empty(count, dtype=np.int8)
@@ -112,10 +126,6 @@ def _columns(
     for instant in range(starts.size):
         begin = starts[instant]
         end = starts[instant + 1] if instant + 1 < starts.size else count
-        for event in range(begin + 1, end):
-            if codes[event] < codes[event - 1]:
-                codes[begin:end] = np.sort(codes[begin:end])
-                break
         for event in range(begin, end):
             sort, place = codes[event] % KINDS, codes[event] // KINDS
             pull[event] = place // (span + 2)
