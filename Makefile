@@ -41,9 +41,9 @@ imports: $(VENV)/installed-dev
 INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py log_check.py log_regret.py))
 
 unit: $(VENV)/installed-dev
-	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
+	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
-		$(BIN)/pytest -n auto --dist worksteal --cov --cov-report= $(INTERPRETED)
+		$(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
 	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted
 	$(BIN)/coverage report
 
