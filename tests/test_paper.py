@@ -108,9 +108,7 @@ def test_runs_are_kept(tmp_path: Path) -> None:
 def full_report(runs: int, tmp_path: Path) -> str:
     """The report of a reproduction that claims to be full: short runs, but the horizon is said to be the paper's."""
     found = reproduce(find_settings(None), runs=runs, jobs=2, horizon=6000)
-    claimed = Reproduction(
-        found.settings, found.runs, None, found.studies, found.scenarios, found.seconds, found.processors, found.jobs
-    )
+    claimed = Reproduction(found.settings, found.runs, None, found.studies, found.scenarios, found.seconds, found.jobs)
     return write_report(claimed, tmp_path / "reproduction.md")[0].read_text()
 
 

@@ -19,13 +19,11 @@ TIMES = 3
 
 @dataclass(frozen=True)
 class Cost:
-    """The seconds of a setting, of the clock, of the processors, and of the processors if they only drew rewards."""
+    """The seconds of a setting: of the clock, of its runs, and of the processors if they only drew rewards."""
 
     setting: str
     clock: float
     """Of this call: less for runs that were there already."""
-    processors: float
-    """Of this call, all jobs together."""
     recorded: float
     """Of all runs, also those that were there already, as each took by the clock."""
     draws: float
@@ -37,7 +35,6 @@ def costs(found: Reproduction) -> list[Cost]:
         Cost(
             setting.name,
             found.seconds[setting.name],
-            found.processors[setting.name],
             sum(float(seconds.sum()) for name in setting.scenarios for seconds in found.studies[name].seconds.values()),
             sum(draw_seconds(found.scenarios[name], found.studies[name]) for name in setting.scenarios),
         )

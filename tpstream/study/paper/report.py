@@ -129,7 +129,7 @@ def _claims(found: Reproduction, _: list[str]) -> Lines:
 
 def _cost(found: Reproduction, _: list[str]) -> Lines:
     spent = costs(found)
-    columns = ("clock", "processors", "recorded", "draws")
+    columns = ("clock", "recorded", "draws")
     rows = [[one.setting, *(f"{getattr(one, column):,.0f}" for column in columns)] for one in spent]
     total = {column: sum(getattr(one, column) for one in spent) for column in columns}
     shares = ", ".join(f"{kind} {share:.0%}" for kind, share in shares_by_kind(found).items())
@@ -139,17 +139,15 @@ def _cost(found: Reproduction, _: list[str]) -> Lines:
         "",
         *paragraph(
             f"The paper's experiments took {PAPER_HOURS} hours. This call took {total['clock'] / 60:.1f} minutes",
-            "by the clock",
-            f"and {total['processors'] / 60:.1f} minutes of processors, with {found.jobs} jobs on {cores} cores.",
-            "Runs that were",
+            f"by the clock, with {found.jobs} jobs on {cores} cores. Runs that were",
             "there already are not done again; *recorded* is what all runs took, each by the clock of its time.",
             "*Draws* is what",
             "sampling the rewards takes, in seconds of processors, timed alone: policies of one run share them.",
         ),
         *table(
-            ["setting", "clock, s", "processors, s", "recorded, s", "draws, s"],
+            ["setting", "clock, s", "recorded, s", "draws, s"],
             [*rows, ["all", *(f"{total[column]:,.0f}" for column in columns)]],
-            right=4,
+            right=3,
         ),
         *paragraph(f"By policy (UCB1 comes first and draws for the others): {shares} of the recorded time."),
     ]

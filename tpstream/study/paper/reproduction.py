@@ -63,8 +63,6 @@ class Reproduction:
     scenarios: dict[str, Scenario]
     seconds: dict[str, float]
     """What each setting took by the clock, in this call: less for runs that were there already."""
-    processors: dict[str, float]
-    """The same in seconds of all processors."""
     jobs: int
 
     @property
@@ -107,9 +105,9 @@ def reproduce(
 
     `progress` is asked before each scenario for what is to be told of its rounds.
     """
-    studies, scenarios, seconds, processors = {}, {}, {}, {}
+    studies, scenarios, seconds = {}, {}, {}
     for setting in settings:
-        began, busy = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         for name in setting.scenarios:
             scenario = Scenario.load(name)
             scenarios[name] = scenario if horizon is None else scenario.with_(horizon=horizon)
@@ -122,5 +120,4 @@ def reproduce(
                 raise StudyError(f"{name}: {len(study.failures)} runs failed, the first with: {study.failures[0]}")
             studies[name] = study
         seconds[setting.name] = time.perf_counter() - began
-        processors[setting.name] = time.process_time() - busy
-    return Reproduction(tuple(settings), runs, horizon, studies, scenarios, seconds, processors, jobs)
+    return Reproduction(tuple(settings), runs, horizon, studies, scenarios, seconds, jobs)
