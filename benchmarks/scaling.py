@@ -3,7 +3,7 @@
 Speed-ups by the clock mean something on free cores only; the processor time next to them, of all processes together and
 relative to one worker, means the same on a busy machine. Needs the extra `dask`.
 
-    python benchmarks/scaling.py [--runs 40] [--horizon 100000] [--short 10000] [--turns 3]
+    python benchmarks/scaling.py [--runs 80] [--horizon 100000] [--short 10000] [--turns 5]
 """
 
 import argparse
@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 
 import psutil
 from distributed import Client
@@ -48,10 +49,10 @@ class Cost:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--runs", type=int, default=80)
     parser.add_argument("--horizon", type=int, default=100_000)
     parser.add_argument("--short", type=int, default=10_000)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=5)
     given = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
     speed_up(Scenario.load(SCENARIO).with_(horizon=given.horizon), given.runs, given.turns)
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
-    """One worker against two threads, two processes and two Dask workers, in turn; the best turn of each counts."""
+    """One worker against two threads, two processes and two Dask workers, in turn; compared turn by turn, medians."""
     rounds = len(scenario.choices()) * scenario.horizon * runs
     print(f"\n{scenario.name}: {len(scenario.choices())} policies, {runs} runs of {scenario.horizon:,} rounds")
     measure(lambda folder: compare(scenario, runs=1, folder=folder))  # compiles, and loads what writes files
@@ -84,16 +85,17 @@ def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
         for _ in range(turns):
             for who, study in ways.items():
                 costs[who].append(measure(study))
-    best = {who: Cost(*(min(column) for column in zip(*map(astuple, of), strict=True))) for who, of in costs.items()}
-    alone = best.pop("one worker")
-    pace = f"{alone.wall / rounds * 1e9:.0f} ns per round and policy"
-    outside = min(1 - cost.pieces / cost.wall for cost in costs["one worker"])
-    print(f"  one worker    {alone.wall:6.2f} s  {pace}, {outside:.1%} outside of pieces")
-    for who, cost in best.items():
-        faster = f"{alone.wall / cost.wall:.2f} times as fast (ideal {WORKERS})"
+    alone = costs.pop("one worker")
+    wall, outside = median(cost.wall for cost in alone), median(1 - cost.pieces / cost.wall for cost in alone)
+    pace = f"{wall / rounds * 1e9:.0f} ns per round and policy"
+    print(f"  one worker    {wall:6.2f} s  {pace}, {outside:.1%} outside of pieces")
+    for who, of in costs.items():
+        ratios = sorted(one.wall / cost.wall for one, cost in zip(alone, of, strict=True))
+        faster = f"{median(ratios):.2f} times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f}; ideal {WORKERS})"
+        processor = median(cost.processor / one.processor for one, cost in zip(alone, of, strict=True))
         # What `--jobs` starts it also ends, so that its processor time cannot be read afterwards.
-        spent = f", processor time {cost.processor / alone.processor:.2f}" if who != JOBS else ", its start included"
-        print(f"  {who:13} {cost.wall:6.2f} s  {faster}{spent}")
+        spent = f", processor time {processor:.2f}" if who != JOBS else ", its start included"
+        print(f"  {who:13} {median(cost.wall for cost in of):6.2f} s  {faster}{spent}")
 
 
 def with_executor(scenario: Scenario, runs: int, executor: Executor) -> Callable[[Path], Study]:

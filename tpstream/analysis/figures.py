@@ -63,9 +63,9 @@ def regret_figure(
         figure = Figure(figsize=(8, 4.8), layout="constrained")
         axes = figure.subplots()
         colours = dict(zip(curves, colours_for(len(curves)), strict=True))
+        axes.set_xscale("log" if log_rounds else "linear")  # forgets how numbers are written
         draw_curves(axes, rounds, curves, colours)
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
-        axes.set_xscale("log" if log_rounds else "linear")
         axes.set_xlim(rounds[0] if log_rounds else 0, max(rounds[-1], 2))
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
         name_lines(axes, ends | draw_bounds(axes, rounds, curves, bounds, colours), colours)

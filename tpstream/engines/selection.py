@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from multiprocessing import parent_process
 from typing import Literal, Protocol, get_args
 
 from tpstream.engines.bus import Bus
@@ -70,8 +71,9 @@ def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "
 
 @lru_cache(maxsize=1024)
 def _tell(reason: str) -> None:
-    """Say once why a run takes longer than others."""
-    story().info("the SimPy engine serves, which is slower", reason=reason)
+    """Say once why a run takes longer than others; the processes of a study leave that to the one that began it."""
+    if parent_process() is None:
+        story().info("the SimPy engine serves, which is slower", reason=reason)
 
 
 def open_engine(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tpstream.study.piece import Piece
 from tpstream.study.plan import Plan, Task
 
-LENGTH = 0.25
-"""Seconds that a piece should take: a hundred times what it costs to send one to another machine."""
+LENGTH = 0.5
+"""Seconds that a piece should take: about a hundred times what it costs to send one to another machine."""
 LENGTH_PER_WORKER = 0.01
 """The same for each of many workers: however many there are, no more than a hundred pieces a second come back."""
 SHARES = 4
