@@ -1,7 +1,6 @@
 """The builder of ACTG 175: event-free blocks, and the completion of those who left early."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +118,6 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert (tmp_path / "out" / "actg175.toml").is_file()
 
 
-@pytest.mark.skipif(find_spec("lifelines") is None, reason="needs tpstream[data]")
 def test_the_real_trial(tmp_path: Path) -> None:
     """2,139 patients, 183 of whom are completed; the combination with didanosine is best and zidovudine alone worst."""
     done = prepare(tmp_path)

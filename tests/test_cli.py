@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from studies import PAPER, TOML, read_lines, small
 
@@ -196,7 +197,6 @@ def test_schema(tpstream: Command) -> None:
 
 def test_schema_fits_the_shipped_scenarios(tpstream: Command) -> None:
     """Every scenario that ships is valid by the schema, and one with a misspelt key is not."""
-    jsonschema = pytest.importorskip("jsonschema", reason="checked where a validator is installed")
     validator = jsonschema.Draft202012Validator(json.loads(tpstream("schema").out))
     for name in shipped():
         validator.validate(json.loads(tpstream("validate", name, "--json").out))
