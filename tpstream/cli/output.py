@@ -68,7 +68,7 @@ def print_table(columns: list[str], rows: list[list[str]], title: str | None = N
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for number, column in enumerate(columns):
         numeric = all(row[number].replace(",", "").replace(".", "").rstrip("%").isdigit() for row in rows)
-        table.add_column(column, justify="right" if numeric and rows else "left", overflow="fold")
+        table.add_column(column, justify="right" if numeric and rows else "left", overflow="fold", no_wrap=number == 0)
     for row in rows:
         table.add_row(*row)
     console = Console()
