@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import Run, UniformArm, run_world, table_of, table_world, table_worlds, world_of
+from worlds import Run, run_world, table_of, table_world, table_worlds, world_of
 
 from tpstream.engines.draws import Draws, Reader
 from tpstream.model.arrays import Floats
@@ -16,6 +16,7 @@ from tpstream.model.errors import RewardError
 from tpstream.model.streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
+from tpstream.testing.runs import PlainArm
 
 SPAN = 3
 PURPOSES = {"rewards": 0, "delays": 1, "arrivals": 2, "policy": 3}
@@ -23,7 +24,7 @@ PURPOSES = {"rewards": 0, "delays": 1, "arrivals": 2, "policy": 3}
 
 def uniform_world(arms: int = 3, horizon: int = 40, **rest: Any) -> World:
     """Arms that pay uniform parts."""
-    return world_of([UniformArm(1.0 + arm, SPAN) for arm in range(arms)], span=SPAN, horizon=horizon, **rest)
+    return world_of([PlainArm(1.0 + arm, SPAN) for arm in range(arms)], span=SPAN, horizon=horizon, **rest)
 
 
 def literal_stream(seed: int, run: int, purpose: str, arm: int) -> np.random.Generator:
@@ -115,7 +116,7 @@ def test_another_seed_or_run_draws_other_rewards(change: dict[str, int]) -> None
 def test_ties_use_the_policys_own_stream() -> None:
     """The uniform policy's decisions follow from the policy stream of the design alone."""
     world = uniform_world(seed=5, run=6)
-    again = world_of([UniformArm(9.0, SPAN) for _ in range(3)], span=SPAN, horizon=40, seed=5, run=6)
+    again = world_of([PlainArm(9.0, SPAN) for _ in range(3)], span=SPAN, horizon=40, seed=5, run=6)
     assert run_world(world, "uniform").arms.tolist() == run_world(again, "uniform").arms.tolist()
 
 
@@ -165,7 +166,7 @@ BAD = {
 def test_bad_rewards_are_refused(fault: str) -> None:
     """A reward model that pays something impossible is an error with the arm, the pull and what was paid."""
     spoil, text = BAD[fault]
-    draws = Reader(Draws(world_of([UniformArm(1.0, SPAN), BadArm(spoil)], span=SPAN, horizon=300)))
+    draws = Reader(Draws(world_of([PlainArm(1.0, SPAN), BadArm(spoil)], span=SPAN, horizon=300)))
     for _ in range(BLOCK):
         draws.next_pull(1)
     with pytest.raises(RewardError, match=rf"'arm-1'.*{text}"):

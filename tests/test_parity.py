@@ -20,7 +20,7 @@ from parity import (
     run_compiled,
     run_simpy,
 )
-from worlds import UniformArm, table_world, world_of
+from worlds import table_world, world_of
 
 from tpstream import Scenario
 from tpstream.engines.clock import STRETCH
@@ -29,6 +29,7 @@ from tpstream.model.streams import BLOCK
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.study.run import make_world
+from tpstream.testing.runs import PlainArm
 
 SEVERAL = st.data()
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -74,7 +75,7 @@ def test_engines_agree_over_blocks(policy: str, data: st.DataObject) -> None:
 @st.composite
 def long_worlds(draw: st.DrawFn) -> World:
     """One or two arms, and horizons about the end of a block."""
-    arms = [UniformArm(1.0, 2), UniformArm(draw(st.sampled_from([0.5, 1.0])), 2)][: draw(st.integers(1, 2))]
+    arms = [PlainArm(1.0, 2), PlainArm(draw(st.sampled_from([0.5, 1.0])), 2)][: draw(st.integers(1, 2))]
     horizon = draw(st.integers(1, 3)) * BLOCK + draw(st.integers(-1, 1))
     return world_of(arms, span=2, horizon=horizon, groups=2, drain=draw(st.booleans()), seed=draw(st.integers(0, 99)))
 
@@ -82,7 +83,7 @@ def long_worlds(draw: st.DrawFn) -> World:
 @pytest.mark.parametrize("horizon", [STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH])
 def test_engines_agree_over_stretches(horizon: int) -> None:
     """The same where the horizon is about the end of a stretch."""
-    world = world_of([UniformArm(1.0, 2)] * 9, span=2, horizon=horizon, groups=1, drain=True)
+    world = world_of([PlainArm(1.0, 2)] * 9, span=2, horizon=horizon, groups=1, drain=True)
     assert first_difference(case_of(world, "uniform")) is None
 
 

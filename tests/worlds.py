@@ -51,23 +51,6 @@ class TableArm:
         return self.rows[first : first + pulls]
 
 
-@dataclass(frozen=True, eq=False)
-class UniformArm:
-    """An arm whose parts are independent and uniform."""
-
-    maximum: float
-    span: int
-
-    @property
-    def mean(self) -> float:
-        """Half of the maximum."""
-        return self.maximum / 2
-
-    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """Uniform parts."""
-        return stream.random((pulls, self.span)) * (self.maximum / self.span)
-
-
 def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None = 1, **rest: Any) -> World:
     """A world with these arms' rewards."""
     problem = Problem(
