@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numba.core.dispatcher import Dispatcher
 
+os.environ["TPSTREAM_NOTES"] = "0"  # tests that want to hear them say so
 settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

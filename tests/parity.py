@@ -176,11 +176,13 @@ def recorded_worlds(draw: st.DrawFn, longest: int = 60) -> World:
 def drawn_worlds(draw: st.DrawFn) -> World:
     """Worlds of smooth-beta scenarios: all spreads, seeds and shapes; half of them with whole-round delays."""
     keys = draw(scenario_keys())
+    problem = Scenario(**keys).problem()
+    names, most = problem.names, float(problem.maxima.min()) / problem.span
     if draw(st.booleans()):
-        keys["delays"] = draw(delay_tables(keys["span"], whole=True))
+        keys["delays"] = draw(delay_tables(keys["span"], names, whole=True))
         keys |= draw(st.fixed_dictionaries({}, optional={"window": st.integers(1, 20)}))
         if "window" in keys:
-            keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, 0.125])}))
+            keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
     scenario = Scenario(**keys)
     return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
 

@@ -1,6 +1,7 @@
 """The command line: what it prints, where, and with which exit code."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -207,6 +208,8 @@ BAD = [
     (("frobnicate",), "no such command 'frobnicate'"),
     (("run",), "missing argument 'SCENARIO'; see `tpstream run --help`"),
     (("run", "nowhere.toml"), "nowhere.toml: no such file"),
+    (("run", "small.toml", "--log-detail", "pulls"), "--log-detail pulls is about logs; name a folder for them"),
+    (("compare", "small.toml", "--log-format", "arrow"), "--log-format arrow is about logs; name a folder for them"),
     (("run", "e-comerce"), "did you mean 'e-commerce'?"),
     (("run", "."), ".: is a folder"),
     (("validate", "misspelt.toml"), "misspelt.toml: horizn: unknown key (did you mean 'horizon'?)"),
@@ -326,3 +329,23 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
         shell=True,
     )
     assert (done.stdout, "Traceback" in done.stderr) == ("{\n", False)
+
+
+def test_chosen_rounds_are_shown(tpstream: Command) -> None:
+    """`--rounds` gives a table of the regrets there, and in JSON the curves; a folder gets the results as JSON, too."""
+    words = ("compare", "small.toml", "-n", "2", "-j", "1", "-p", "uniform", "--rounds", "20,40", "--out", "out")
+    assert all(f"round {round}" in tpstream(*words).out for round in (20, 40, 60))
+    curves = json.loads(tpstream(*words, "--json").out)["curves"]
+    assert [row["round"] for row in curves] == [20, 40, 60]
+    assert len(json.loads(Path("out/results.json").read_text())) == 2 * 3
+
+
+@pytest.mark.parametrize(("more", "lines"), [((), 1), (("--quiet",), 0), (("--json",), 0)])
+def test_a_fall_to_simpy_is_told_without_a_terminal(tmp_path: Path, more: tuple[str, ...], lines: int) -> None:
+    """Unless only the result was asked for."""
+    (tmp_path / "slow.toml").write_text(TOML + "\n[arrivals]\nkind = 'poisson'\nrate = 1.0\n")
+    words = [sys.executable, "-c", MAIN, "run", "slow.toml", "-p", "uniform", *more]
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, check=True, text=True, env=os.environ | {"TPSTREAM_NOTES": ""}
+    )
+    assert done.stderr.count("the SimPy engine serves") == lines

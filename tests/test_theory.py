@@ -5,20 +5,21 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tpstream import Scenario
+from tpstream import Scenario, log_regret, simulate
 from tpstream.analysis.bounds import bounds_of
 from tpstream.analysis.overtaking import fr_beats_ew_from
 from tpstream.analysis.theory import UPPER, divergence, lower_bound, lower_slope, upper_ew, upper_fr
 from tpstream.cli.app import main
 from tpstream.model.errors import PolicyError
 from tpstream.model.problem import Problem
-from tpstream.study.theory import known_to_theory
+from tpstream.study.theory import known_to_theory, scenario_bounds
 
 Bound = Callable[[Problem, float, int], float]
 
@@ -258,3 +259,27 @@ def test_theory_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     run_command(monkeypatch, "theory", "setting-1", "-p", "tp-ucb-fr:groups=50")
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("lower bound, 20 groups", "tp-ucb-fr:groups=50", "from round 3 on"))
+
+
+def test_all_four_policies_have_a_bound(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the scenario lists them or not; a note says where its times are not the paper's."""
+    monkeypatch.setenv("COLUMNS", "120")
+    run_command(monkeypatch, "theory", "medical-trial")
+    printed = capsys.readouterr().out
+    assert all(f" {kind} " in printed for kind in UPPER)
+    assert "note: the theorems are about rounds without further delays" in printed
+    run_command(monkeypatch, "theory", "e-commerce", "--json")
+    assert json.loads(capsys.readouterr().out)["holds"] is True
+
+
+def test_bounds_are_drawn_into_the_regret_of_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`regret --theory` draws the bounds of the log's world, those that `theory` prints."""
+    simulate(Scenario.load("setting-1").with_(horizon=200), "tp-ucb-fr", log=tmp_path / "run.arrow")
+    expected = scenario_bounds(Scenario.load("setting-1").with_(horizon=200), ["tp-ucb-fr"])
+    found = log_regret(tmp_path / "run.arrow").bounds
+    assert [(one.name, one.slope) for one in found] == [(one.name, one.slope) for one in expected]
+    pictures = []
+    for name, more in (("plain.png", ()), ("bounds.png", ("--theory",))):
+        run_command(monkeypatch, "regret", str(tmp_path / "run.arrow"), "-f", str(tmp_path / name), "-q", *more)
+        pictures.append((tmp_path / name).read_bytes())
+    assert pictures[0] != pictures[1]

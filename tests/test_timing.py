@@ -114,7 +114,7 @@ def test_the_timing_of_a_file(tmp_path: Path) -> None:
     assert again.timing().names == timing.names
 
 
-@given(delay_tables(4, ["low", "high"]), arrival_tables(), st.none() | st.floats(1, 50), st.none() | st.floats(0, 2))
+@given(delay_tables(4, ["low", "high"]), arrival_tables(), st.none() | st.floats(1, 50), st.none() | st.floats(0, 0.25))
 @settings(max_examples=50)
 def test_resolved_parses_to_an_equal_scenario(
     delays: list[dict[str, Any]], arrivals: dict[str, Any], window: float | None, default: float | None

@@ -99,3 +99,34 @@ def test_the_option_adds_the_ends(
         printed.append(capsys.readouterr().out)
     assert [row["policy"] for row in json.loads(printed[0])["value"]] == ["ucb1", "delayed-ucb1", "tp-ucb-ew"]
     assert "Fieller" in printed[1]
+
+
+def test_baselines_can_be_added() -> None:
+    """`compare(baselines=True)` runs both ends of the scale if they were not asked for."""
+    study = compare(small(horizon=50), ["tp-ucb-ew"], runs=3, baselines=True)
+    assert list(study.value()["policy"]) == ["ucb1", "delayed-ucb1", "tp-ucb-ew"]
+
+
+def test_a_folder_keeps_the_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`compare --value --out` writes the fractions beside the other tables."""
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "compare",
+        "setting-1",
+        "-t",
+        "200",
+        "-n",
+        "2",
+        "-j",
+        "1",
+        "-p",
+        "tp-ucb-ew",
+        "--value",
+        "--out",
+        "out",
+        "-q",
+    ]
+    monkeypatch.setattr(sys, "argv", ["tpstream", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert (tmp_path / "out" / "value.csv").read_text().startswith("policy,")

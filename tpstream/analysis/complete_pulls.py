@@ -40,9 +40,11 @@ class CompletePulls:
         log.require_all("a diagnosis")
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
-        for piece in log.reader.pieces(COLUMNS):
+        imputed = pulls_with_defaults(log)
+        for whole in log.reader.pieces(COLUMNS):
+            _refuse_strange(log, whole, arms, span)
+            piece = without(whole, imputed)
             kind, pull = piece["kind"], piece["pull"]
-            _refuse_strange(log, piece, arms, span)
             for number in pull[kind == Kind.PULL].tolist():
                 before = ring.reserve(number)
                 if before != ring.capacity:
@@ -72,8 +74,23 @@ class CompletePulls:
     def groups_of(self, arm: int, groups: int) -> Floats:
         """The sums of the groups of the kept pulls of an arm, of shape (pulls, groups)."""
         kept = self.sample[arm, : min(int(self.pulls[arm]), SAMPLE)]
-        sums: Floats = kept.reshape(len(kept), groups, -1).sum(axis=2)
+        sums: Floats = kept.reshape(len(kept), groups, kept.shape[1] // groups).sum(axis=2)
         return sums
+
+
+def pulls_with_defaults(log: Log) -> Ints:
+    """The pulls that were credited with the default for parts that did not come, or came too late."""
+    if log.header.scenario.get("default_reward") is None:
+        return np.zeros(0, dtype=np.int64)
+    return np.unique(log.columns(["pull"], [Kind.LATE, Kind.DROPPED])["pull"])
+
+
+def without(piece: Columns, pulls: Ints) -> Columns:
+    """The events of other pulls."""
+    if not len(pulls):
+        return piece
+    kept = ~np.isin(piece["pull"], pulls)
+    return {name: column[kept] for name, column in piece.items()}
 
 
 def _refuse_strange(log: Log, piece: Columns, arms: int, span: int) -> None:

@@ -10,8 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from tpstream.analysis.bounds import Bound
 from tpstream.analysis.diagnose import Diagnosis
-from tpstream.analysis.figures import STYLE, colours_for, name_lines, prepare_figure, save_figure
+from tpstream.analysis.figures import STYLE, colours_for, draw_bounds, name_lines, prepare_figure, save_figure
 from tpstream.analysis.log_regret import LogRegret
 from tpstream.model.arrays import Ints
 
@@ -24,8 +25,11 @@ MOST_LABELS = 12
 MOST_CELLS = 20
 
 
-def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False) -> None:
-    """Pseudo-regret and shortfall with bands above, the arms' shares of pulls over time below, a panel a policy."""
+def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> None:
+    """Pseudo-regret and shortfall with bands above, the arms' shares of pulls over time below, a panel a policy.
+
+    Bounds are drawn with the pseudo-regret, whose axis is logarithmic then.
+    """
     prepare_figure(path)
     policies = list(result.accounts)
     whole = result.shortfall(policies[0]) is not None
@@ -46,8 +50,10 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
             _curves(axes, result, name, log_rounds=log_rounds)
         colours = dict(zip(policies, colours_for(len(policies)), strict=True))
         for axes, name in zip(panels, names, strict=True):
-            ends = {policy: float(result.intervals(policy)[name].mean[-1]) for policy in policies}
-            name_lines(axes, ends, colours)
+            curves = {policy: result.intervals(policy)[name] for policy in policies}
+            ends = {policy: float(curve.mean[-1]) for policy, curve in curves.items()}
+            drawn = bounds if name == "pseudo-regret" else ()
+            name_lines(axes, ends | draw_bounds(axes, result.rounds, curves, drawn, colours), colours)
         save_figure(figure, path)
 
 

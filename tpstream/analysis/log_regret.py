@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tpstream.analysis.bounds import Bound, Known, bounds_of
 from tpstream.analysis.gather import Gathered, gather
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.ledger import Ledger
@@ -26,6 +27,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
+from tpstream.model.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,14 @@ class LogRegret:
     rounds: Ints
     accounts: Mapping[str, Account]
     notes: tuple[str, ...]
+    problem: Problem
+    known: tuple[Known, ...]
+    """The policies as the theory sees them."""
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The lower bounds, and the upper ones of the policies that the theory knows."""
+        return bounds_of(self.problem, self.known)
 
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint."""
@@ -123,8 +133,11 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
         ledgers[policy] = [_pulls(log, rounds) if only_pulls else _everything(log, rounds, means) for log in of_policy]
         reach = min(reach, *(ledger.reach for ledger in ledgers[policy]))
     accounts = {policy: _account(of_policy, reach, whole=not only_pulls) for policy, of_policy in ledgers.items()}
+    by_policy = gathered.logs.items()
     notes = _notes(gathered, bare, int(rounds[reach - 1]))
-    return LogRegret(gathered.name, tuple(header.arms), means, rounds[:reach], accounts, notes)
+    known = tuple((policy, logs[0].header.kind, logs[0].header.parameters.get("groups")) for policy, logs in by_policy)
+    problem = header.problem()
+    return LogRegret(gathered.name, tuple(header.arms), means, rounds[:reach], accounts, notes, problem, known)
 
 
 def _pulls(log: Log, rounds: Ints) -> Ledger:

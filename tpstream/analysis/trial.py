@@ -17,6 +17,7 @@ import pandas as pd
 from tpstream.analysis.gather import gather
 from tpstream.analysis.intervals import Interval, t_interval, wilson_interval
 from tpstream.analysis.regret import pseudo_regret
+from tpstream.log.columns import Columns
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError, UnknownNameError
@@ -135,7 +136,7 @@ def read_outcome(log: Log) -> Outcome:
     means = np.array(header.means)
     pulls = log.columns(["arm"], [Kind.PULL])["arm"]
     on_best = (means == means.max())[pulls]
-    parts = log.columns(["time", "arm", "part", "value"], [Kind.PARTIAL])
+    parts = _came(log)
     return Outcome(
         seed=header.seed,
         run=header.run,
@@ -144,6 +145,17 @@ def read_outcome(log: Log) -> Outcome:
         chosen=choose(estimate(parts["arm"], parts["part"], parts["value"], len(means), header.span)),
         last_readout=float(parts["time"].max()) if len(parts["time"]) else np.nan,
     )
+
+
+def _came(log: Log) -> Columns:
+    """The parts that were delivered; not those that count as the default since they were dropped or too late."""
+    parts = log.columns(["time", "pull", "arm", "part", "value"], [Kind.PARTIAL])
+    if log.header.scenario.get("default_reward") is None:
+        return parts
+    missing = log.columns(["pull", "part"], [Kind.LATE, Kind.DROPPED])
+    here, gone = (columns["pull"] * (log.header.span + 1) + columns["part"] for columns in (parts, missing))
+    came = ~np.isin(here, gone)
+    return {name: column[came] for name, column in parts.items()}
 
 
 def estimate(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -> Floats:

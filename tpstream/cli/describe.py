@@ -40,15 +40,17 @@ def validate(
     if as_json:
         typer.echo(json.dumps(chosen.resolved(), indent=2))
         return
-    problem = chosen.problem()
+    problem, policies = chosen.problem(), [choice.label for choice in chosen.choices()]
     assert problem.means is not None  # noqa: S101 (a scenario knows its means)
-    typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon} rounds, a pull pays over {problem.span}.")
+    typer.echo(
+        f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
+    )
     rows = [
         [name, f"{mean:.6g}", f"{maximum:.6g}"]
         for name, mean, maximum in zip(problem.names, problem.means, problem.maxima, strict=True)
     ]
     print_table(["arm", "mean", "maximum"], rows)
-    typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
+    typer.echo("policies: " + ", ".join(policies))
 
 
 @app.command(name="list", rich_help_panel="Describe")

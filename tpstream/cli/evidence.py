@@ -52,6 +52,9 @@ def regret(
     ] = False,
     figure: Figure = None,
     log_x: Annotated[bool, typer.Option("--log-x", metavar="", help="Draw rounds on a logarithmic axis.")] = False,
+    theory: Annotated[
+        bool, typer.Option("--theory", metavar="", help="Draw the paper's bounds too (see `tpstream theory`).")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -90,7 +93,7 @@ def regret(
     if figure is not None:
         from tpstream.analysis.log_figures import log_regret_figure
 
-        log_regret_figure(figure, result, log_rounds=log_x)
+        log_regret_figure(figure, result, log_rounds=log_x, bounds=result.bounds if theory else ())
     for path, table in ((out, result.table()), (curves, result.curves())):
         if path is not None:
             write_table(path, table)
@@ -170,7 +173,7 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
             "yes" if row["fits"] else "no",
             f"{row['correlation']:.3f}",
             "too few pulls" if row["p_value"] is None else f"{row['p_value']:.3f}",
-            "yes" if row["independent"] else "no",
+            "not tested" if row["p_value"] is None else "yes" if row["independent"] else "no",
         ]
         for row in records(diagnosis.table())
     ]

@@ -42,6 +42,8 @@ def show_study(
         return
     title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
     print_table(COLUMNS, [_row(row) for row in table.to_dict("records")], title=title)
+    if len(study.chosen) > 1:
+        _show_rounds(study)
     if value is not None:
         _show_value(value)
     if quiet:
@@ -94,6 +96,16 @@ def _spell(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= LARGE else f"{number:,.1f}"
 
 
+def _show_rounds(study: "Study") -> None:
+    """The regrets at the rounds that were asked for, a column for each."""
+    cells: dict[str, list[str]] = {}
+    for row in study.curves(study.chosen).to_dict("records"):
+        interval = f" ({_spell(row['low'])} to {_spell(row['high'])})" if row["low"] == row["low"] else ""
+        cells.setdefault(row["policy"], []).append(_spell(row["regret"]) + interval)
+    columns = ["policy", *(f"round {round:,}" for round in study.chosen.tolist())]
+    print_table(columns, [[policy, *of_policy] for policy, of_policy in cells.items()], title="regret on the way")
+
+
 def _show_contrasts(study: "Study") -> None:
     """The others against the policy that lost least, paired by run."""
     table = study.table()
@@ -136,6 +148,7 @@ def _study_as_json(study: "Study", table: "pd.DataFrame", figure: Path | None, o
         "seed": study.seed,
         "rounds": int(study.rounds[-1]),
         "policies": _records(table),
+        "curves": _records(study.curves(study.chosen)),
         "contrasts": _records(study.contrasts()),
         "pulls": _records(study.pulls()),
         "failures": _records(study.failed()),

@@ -42,6 +42,13 @@ def at_least(least: int) -> Callable[[int | None], int | None]:
     return check
 
 
+def check_log_options(log: Path | None, form: LogFormats, detail: LogDetails) -> None:
+    """Refuse to pass over what was said about logs that nobody asked for."""
+    for option, value, default in (("format", form, LogFormats.jsonl), ("detail", detail, LogDetails.all)):
+        if log is None and value != default:
+            raise typer.BadParameter(f"--log-{option} {value.value} is about logs; name a folder for them with --log")
+
+
 def load_plugins(paths: list[Path] | None) -> None:
     """Load the plug-in files that were named."""
     if paths:

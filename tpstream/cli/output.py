@@ -38,12 +38,14 @@ def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iter
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not (show and console.is_terminal):
+    if not show:
+        with without_notes():
+            yield None
+        return
+    if not console.is_terminal:
         yield None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    from tpstream.model.story import NOTES
 
     columns = (
         TextColumn("{task.description}"),
@@ -53,11 +55,22 @@ def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iter
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as rich:
-        os.environ[NOTES] = "1"  # a variable, so that the processes of a study hear of it, too
-        try:
-            yield Bar(rich, title, rounds)
-        finally:
-            del os.environ[NOTES]
+        yield Bar(rich, title, rounds)
+
+
+@contextmanager
+def without_notes() -> "Iterator[None]":
+    """Nothing but warnings is told inside: by a variable, so that the processes of a study hear of it, too."""
+    from tpstream.model.story import NOTES
+
+    before = os.environ.get(NOTES)
+    os.environ[NOTES] = "0"
+    try:
+        yield
+    finally:
+        del os.environ[NOTES]
+        if before is not None:
+            os.environ[NOTES] = before
 
 
 def print_table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:

@@ -27,6 +27,7 @@ from tpstream.cli.options import (
     Settings,
     Sinks,
     at_least,
+    check_log_options,
     load_plugins,
 )
 from tpstream.cli.output import show_progress
@@ -66,6 +67,7 @@ def run(
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.study.compare import compare, default_jobs
 
+    check_log_options(log, log_format, log_detail)
     chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)
     with show_progress(chosen.name, show=not (quiet or as_json)) as progress:
         study = compare(

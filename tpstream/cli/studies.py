@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpstream.cli.app import app
+from tpstream.cli.evidence import write_table
 from tpstream.cli.findings import report_failures, show_study, show_sweep
 from tpstream.cli.options import (
     AsJson,
@@ -32,9 +33,11 @@ from tpstream.cli.options import (
     ScenarioPath,
     Seed,
     Sinks,
+    check_log_options,
 )
 from tpstream.cli.output import show_progress
 from tpstream.cli.simulate import load_scenario
+from tpstream.cli.theory import NO_PROOF
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -94,19 +97,19 @@ def compare(
     from tpstream.analysis.figures import prepare_figure
     from tpstream.analysis.value import CLAIRVOYANT, WAITING
     from tpstream.study import compare as study_module
-    from tpstream.study.asked import label_of, with_kinds
+    from tpstream.study.asked import label_of
     from tpstream.study.theory import scenario_bounds
 
+    check_log_options(log, log_format, log_detail)
     chosen = load_scenario(scenario, horizon, plugin)
     wanted = read_rounds(rounds)
-    entered = with_kinds(chosen, policy or None, [CLAIRVOYANT, WAITING]) if value else policy or None
     path = figure or (out / "regret.png" if out else Path("logs") / f"{chosen.name}.png")
     if figure is not None or out is None:
         prepare_figure(path)
     with equipped(chosen.name, dask, out, show=not (quiet or as_json)) as (executor, progress):
         study = study_module.compare(
             chosen,
-            entered,
+            policy or None,
             runs=runs,
             seed=seed,
             jobs=jobs or study_module.default_jobs(),
@@ -117,13 +120,18 @@ def compare(
             log_detail=log_detail.value,
             force=force,
             sinks=sink or (),
+            baselines=value,
             folder=out,
             executor=executor,
             progress=progress,
         )
     study.plot(path, log_rounds=log_x, bounds=scenario_bounds(chosen, policy) if theory else ())
-    ends = [label_of(chosen, entered, kind) for kind in (CLAIRVOYANT, WAITING)]
+    ends = [label_of(chosen, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
     shown = study.value(*ends) if value else None
+    if out is not None and shown is not None:
+        write_table(out / "value.csv", shown)
+    if theory and not chosen.timing().plain:
+        typer.echo(NO_PROOF, err=True)
     show_study(study, as_json=as_json, quiet=quiet, figure=path, out=out, value=shown)
     report_failures(study.failures)
 
@@ -142,7 +150,7 @@ def sweep(
             metavar="PATH=V,V,...",
             show_default="those of the file",
             help="A key of the scenario and its values, as in TOML or as a range, e.g. span=100,200, "
-            "arms.low.maximum=50:100:10 or policies.tp-ucb-fr.groups=5,10; repeat for more: all combinations are run.",
+            "arms.low.maximum=50:90:20 or policies.tp-ucb-fr.groups=5,10; repeat for more: all combinations are run.",
         ),
     ] = None,
     file: Annotated[

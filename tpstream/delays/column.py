@@ -2,7 +2,9 @@
 
 import csv
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +24,19 @@ def read_column(path: Path, column: str) -> Floats:
                 near = did_you_mean(column, titles)
                 raise ScenarioError(f"file: {path.name} has no column {column!r}{near}; its first line must name it")
             reader.fieldnames = titles
-            values = [_number(row[column], path.name, line, column) for line, row in enumerate(reader, start=1)]
+            values = [_value(row, path.name, line, column) for line, row in enumerate(reader, start=1)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ScenarioError(f"file: {path.name} cannot be read ({error}); give a CSV file") from error
     if not values:
         raise ScenarioError(f"file: {path.name} has no rows; add some")
     return np.array(values)
+
+
+def _value(row: Mapping[str | None, Any], name: str, line: int, column: str) -> float:
+    """The row's number in that column; more values than titles may be a decimal comma."""
+    if None in row:
+        raise ScenarioError(f"file: {name} row {line}: has more values than the first line has titles; correct it")
+    return _number(row[column], name, line, column)
 
 
 def _number(text: str | None, name: str, row: int, column: str) -> float:

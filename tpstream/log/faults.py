@@ -10,6 +10,7 @@ from tpstream.log.rules import (
     CLOSED_EARLY,
     CLOSED_VALUE,
     EXPECTED,
+    HORIZON,
     KIND,
     LATE_TOO_SOON,
     NOT_CLOSED,
@@ -49,6 +50,7 @@ TEXTS: Mapping[int, str] = {
     SHOWN: "pull {pull} with value {value}; only a clairvoyant policy is shown one, and always",
     SHOWN_VALUE: "pull {pull} is closed with {value}, but the policy was shown {shown}",
     EXPECTED: "{kind} of pull {pull}, part {part}, at time {time} where {expected} is due",
+    HORIZON: "pull {pull} after the last round that the header tells of",
 }
 
 

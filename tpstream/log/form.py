@@ -82,6 +82,10 @@ def decode_header(path: Path, text: bytes) -> Header:
             raise LogError(
                 f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
             )
-        return _header.decode(text)
+        header = _header.decode(text)
     except msgspec.DecodeError as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
+    for name in ("means", "maxima"):
+        if (count := len(getattr(header, name))) != len(header.arms):
+            raise LogError(f"{path}: header: there are {count} {name} for {len(header.arms)} arms; correct it")
+    return header

@@ -36,7 +36,8 @@ CLOSE = 1e-9
     SHOWN,
     SHOWN_VALUE,
     EXPECTED,
-) = range(1, 22)
+    HORIZON,
+) = range(1, 23)
 
 
 class Rules(NamedTuple):
@@ -140,8 +141,8 @@ def _pull(rules: Rules, past: Past, columns: EventColumns, event: int) -> int:
     number = past.rounds[0] + 1
     if columns.pull[event] != number:
         return PULL_NUMBER
-    if columns.round[event] != number:
-        return ROUND
+    if columns.round[event] != number or number > rules.horizon:
+        return ROUND if columns.round[event] != number else HORIZON
     if past.last[0]:
         return PULL_AFTER_DELIVERY
     if not 0 <= columns.arm[event] < rules.arms:

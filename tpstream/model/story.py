@@ -1,4 +1,4 @@
-"""The story of a run, told through structlog: to whoever configured it, else only warnings to standard error."""
+"""The story of a run, told through structlog: to whoever configured it, else warnings and notes to standard error."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ import structlog
 VERBOSE = "TPSTREAM_VERBOSE"
 """The environment variable that asks for the whole story; other processes of a study hear of it, too."""
 NOTES = "TPSTREAM_NOTES"
-"""The one that asks for what explains a wait: somebody is looking."""
+"""The one that turns off, as "0", the notes that explain a wait."""
 
 
 def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
@@ -32,4 +32,4 @@ def story(**context: Any) -> structlog.typing.FilteringBoundLogger:
 def _level() -> int:
     if os.environ.get(VERBOSE):
         return logging.DEBUG
-    return logging.INFO if os.environ.get(NOTES) else logging.WARNING
+    return logging.WARNING if os.environ.get(NOTES) == "0" else logging.INFO

@@ -31,6 +31,8 @@ class Asked:
 
 def ask(scenario: Scenario, policies: Sequence[str | PolicyForm] | None) -> list[Asked]:
     """The policies that are meant; those of the scenario by default, the paper's if it lists none."""
+    if isinstance(policies, str):
+        raise StudyError(f"policies must be a list; write [{policies!r}]")
     if policies is None:
         policies = [table.name for table in scenario.policies] or PAPER
     if not policies:

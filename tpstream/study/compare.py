@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
+from tpstream.analysis.value import CLAIRVOYANT, WAITING
 from tpstream.engines.selection import EngineName
 from tpstream.log.header import Detail
 from tpstream.policies.form import PolicyForm
+from tpstream.study.asked import with_kinds
 from tpstream.study.conduct import conduct, make_plan
 from tpstream.study.crew import default_jobs
 from tpstream.study.export import export
@@ -32,6 +34,7 @@ def compare(
     log_detail: Detail = "all",
     force: bool = False,
     sinks: Sequence[str] = (),
+    baselines: bool = False,
     folder: str | Path | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -43,8 +46,12 @@ def compare(
     where it was interrupted, and gets the result files. `rounds` are rounds, besides the last, at which results are
     given; `first` is the number of the first run. `logs` is the folder in which every run leaves its event log, in
     the form of `log_format` (jsonl or arrow) and with as much as `log_detail` says (see `simulate`); `sinks`, as in
-    "name:key=value", hear every run, too. A run that fails is in `failures`; if all fail, that is an error.
+    "name:key=value", hear every run, too. `baselines` adds the clairvoyant and the waiting policy (`ucb1` and
+    `delayed-ucb1`) where they are missing, so that `Study.value` can tell what partial information is worth. A run
+    that fails is in `failures`; if all fail, that is an error.
     """
+    if baselines:
+        policies = with_kinds(scenario, policies, [CLAIRVOYANT, WAITING])
     place = None if folder is None else Path(folder)
     plan = make_plan(
         scenario,

@@ -50,6 +50,7 @@ def export(folder: Path, found: Tables) -> list[Path]:
     files = {
         "results.parquet": _parquet(results),
         "results.csv": _csv(results),
+        "results.json": _json(results),
         "table.csv": _csv(found.table().drop(columns="seconds_per_run")),
         "contrasts.csv": _csv(found.contrasts()),
         "curves.csv": _csv(found.curves()),
@@ -69,6 +70,10 @@ def export(folder: Path, found: Tables) -> list[Path]:
 
 def _csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _json(frame: pd.DataFrame) -> bytes:
+    return (frame.to_json(orient="records", lines=False, double_precision=15) + "\n").encode()
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

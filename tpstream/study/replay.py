@@ -107,6 +107,7 @@ def replay(
     """
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all("a replay")
+    _check_end(log)
     header, choice = log.header, choose_for(log, policy)
     form = choice.form
     if form.clairvoyant and not header.clairvoyant:
@@ -132,6 +133,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
     """
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all("what-if")
+    _check_end(log)
     header, choice = log.header, choose_for(log, policy)
     world, reason = rebuild_world(log, folder)
     if world is None:
@@ -154,6 +156,13 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
         other_regret=regret_by_round(other, means),
         notes=notes_on(log, None),
     )
+
+
+def _check_end(log: Log) -> None:
+    """Raise if the log's end counts other events than there are."""
+    ending = log.reader.ending
+    if ending.end is not None and ending.last is not None and ending.end != ending.last + 1:
+        raise LogError(f"{log.path}: its end counts {ending.end} events, but the last one has seq {ending.last}")
 
 
 def is_own(log: Log, policy: str | PolicyForm) -> bool:

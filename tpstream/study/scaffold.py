@@ -2,6 +2,8 @@
 
 import re
 from importlib.resources import files
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 from tpstream.model.errors import PluginError
@@ -38,6 +40,9 @@ def _check_name(registry: Registry, name: str) -> None:
         )
     if name in registry.names():
         raise PluginError(f"there is a {registry.what} {name!r} already; choose another name")
+    module = name.replace("-", "_")
+    if iskeyword(module) or find_spec(module) is not None:
+        raise PluginError(f"a module {module!r} would hide one of Python's or of a package; choose another name")
 
 
 def _renamed(text: str, kind: str, name: str) -> str:

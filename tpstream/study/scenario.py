@@ -35,6 +35,10 @@ from tpstream.study.timing_tables import REGULAR, GivenArrivals, GivenDelays, bu
 __all__ = ["PolicyChoice", "Scenario"]
 
 
+TOLERANCE = 1e-9
+"""How far a default may exceed its bound by rounding, as a share of the bound."""
+
+
 class Scenario(BaseModel):
     """A world (horizon, span, rewards, arms) and the policies to try in it; what a scenario file says.
 
@@ -45,7 +49,7 @@ class Scenario(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    name: str = Field(min_length=1, description="what the scenario is called in results")
+    name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
     horizon: int = Field(ge=1, description="rounds, i.e. decisions")
     span: int = Field(ge=1, description="rounds over which a pull pays")
     seed: int = Field(0, ge=0, description="of all random streams")
@@ -125,6 +129,12 @@ class Scenario(BaseModel):
             raise self._error(f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}")
         problem = self.problem()
         self.timing()
+        most = float(problem.maxima.min()) / self.span
+        if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
+            raise self._error(
+                f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's maximum; "
+                f"give at most {most:g}"
+            )
         for number, table in enumerate(self.policies):
             try:
                 assumed_groups(table, problem)

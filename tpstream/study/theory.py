@@ -3,8 +3,27 @@
 from collections.abc import Iterable, Sequence
 
 from tpstream.analysis.bounds import Bound, Known, bounds_of
+from tpstream.analysis.theory import UPPER
+from tpstream.model.errors import TpstreamError
 from tpstream.study.choices import PolicyChoice
 from tpstream.study.scenario import Scenario
+
+
+def with_all_kinds(scenario: Scenario, policies: Sequence[str] | None) -> list[str]:
+    """The policies (default: the scenario's), and without any named the others that have a bound and fit the world."""
+    if policies:
+        return list(policies)
+    own = [choice.label for choice in scenario.choices()]
+    present = {choice.form.name for choice in scenario.choices()}
+    return own + [kind for kind in UPPER if kind not in present and _fits(scenario, kind)]
+
+
+def _fits(scenario: Scenario, kind: str) -> bool:
+    try:
+        scenario.policy(kind)
+    except TpstreamError:
+        return False
+    return True
 
 
 def scenario_bounds(scenario: Scenario, policies: Sequence[str] | None = None) -> list[Bound]:
