@@ -22,7 +22,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure
 	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --force
 
-paper: $(VENV)/installed  ## The whole paper again, 50 runs (a quarter of an hour on 2 cores): docs/reproduction.md
+paper: $(VENV)/installed  ## The whole paper again, 50 runs (six minutes on 2 cores): docs/reproduction.md
 	$(BIN)/tpstream paper
 
 test: lint types imports unit  ## All checks, as CI runs them

@@ -62,10 +62,13 @@ def _why(policy: str, off: list[Cell]) -> Lines:
             "policies', their distribution is skewed, and an interval from 50 runs is a rough one.",
         ]
     spread = {
-        FR: "How a group's reward is spread over its parts is not printed; it matters to this policy and may be why.",
-        EW: "How a group's reward is spread over its parts is not printed, but cannot matter to this policy.",
+        FR: "and the published numbers cannot tell the choices apart.",
+        EW: "but cannot matter to this policy.",
     }
-    return ["Index, ties and time order are the paper's.", spread[policy]]
+    return [
+        "Index, ties and time order are the paper's.",
+        f"How a group's reward is spread over its parts is not printed, {spread[policy]}",
+    ]
 
 
 def _about_worlds(cells: list[Cell]) -> Lines:
