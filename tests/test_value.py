@@ -110,23 +110,8 @@ def test_baselines_can_be_added() -> None:
 def test_a_folder_keeps_the_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`compare --value --out` writes the fractions beside the other tables."""
     monkeypatch.chdir(tmp_path)
-    words = [
-        "compare",
-        "setting-1",
-        "-t",
-        "200",
-        "-n",
-        "2",
-        "-j",
-        "1",
-        "-p",
-        "tp-ucb-ew",
-        "--value",
-        "--out",
-        "out",
-        "-q",
-    ]
-    monkeypatch.setattr(sys, "argv", ["tpstream", *words])
+    words = ["setting-1", "-t", "200", "-n", "2", "-j", "1", "-p", "tp-ucb-ew", "--value", "--out", "out", "-q"]
+    monkeypatch.setattr(sys, "argv", ["tpstream", "compare", *words])
     with pytest.raises(SystemExit):
         main()
     assert (tmp_path / "out" / "value.csv").read_text().startswith("policy,")
