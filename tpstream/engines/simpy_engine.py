@@ -107,7 +107,7 @@ class SimpyEngine:
             return self._emit(pull, time)
         offsets = self._offsets if drawn.offsets is None else drawn.offsets
         lost = self._none_lost if drawn.lost is None else drawn.lost
-        times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets)
+        times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets, pull)
         if timing.process is not None:
             return self._guard(self._run_errand(timing.process, pull, time, arm, times, lost))
         return self._follow(pull, timetable(self._outbox, pull, time, times, lost, timing))
