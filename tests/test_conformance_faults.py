@@ -177,7 +177,7 @@ BAD_DELAYS: dict[str, tuple[Kind, str]] = {
         delay(lambda _, s, __: Schedule(s.offsets[:, :2], s.lost)),
         r"must be float64 of shape \(256, 12\)",
     ),
-    "no schedule": (delay(lambda _, s, __: s.offsets), "must return a Schedule, got ndarray"),
+    "no schedule": (delay(lambda _, s, __: s.offsets), "must return a Schedule for .*, got ndarray"),
     "not whole": (later(lambda *_: 0.5), "declared whole; round it"),
     "remembers": (later(lambda d, *_: float(d.calls)), "twice from the same stream gives different"),
     "global": (later(lambda *_: luck()), "draws from global randomness"),

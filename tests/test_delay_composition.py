@@ -157,21 +157,24 @@ FAULTS: dict[str, tuple[Bad, str]] = {
     ),
     "too few pulls": (
         Bad(lambda s: Schedule(s.offsets[1:], s.lost)),
-        "bad: offsets of arm 'low' must be float64 of shape (4, 5), got float64 (3, 5)",
+        "bad: offsets of pulls 257 to 260 of arm 'low' must be float64 of shape (4, 5), got float64 (3, 5)",
     ),
     "wrong type of offsets": (
         Bad(lambda s: Schedule(s.offsets.astype(np.float32), s.lost)),
-        "bad: offsets of arm 'low' must be float64 of shape (4, 5), got float32 (4, 5)",
+        "bad: offsets of pulls 257 to 260 of arm 'low' must be float64 of shape (4, 5), got float32 (4, 5)",
     ),
     "a list": (
         Bad(lambda s: Schedule(s.offsets.tolist(), s.lost)),
-        "bad: offsets of arm 'low' must be float64 of shape (4, 5), got list",
+        "bad: offsets of pulls 257 to 260 of arm 'low' must be float64 of shape (4, 5), got list",
     ),
     "wrong type of lost": (
         Bad(lambda s: Schedule(s.offsets, s.offsets)),
-        "bad: lost of arm 'low' must be bool of shape (4, 5), got float64 (4, 5)",
+        "bad: lost of pulls 257 to 260 of arm 'low' must be bool of shape (4, 5), got float64 (4, 5)",
     ),
-    "no schedule": (Bad(lambda _: None), "bad: apply must return a Schedule, got NoneType"),
+    "no schedule": (
+        Bad(lambda _: None),
+        "bad: apply must return a Schedule for pulls 257 to 260 of arm 'low', got NoneType",
+    ),
     "overwrites": (
         Bad(overwrite),
         "bad raised ValueError for pulls 257 to 260 of arm 'low': output array is read-only",

@@ -84,7 +84,7 @@ DELAY_FAULTS: dict[str, tuple[Callable[[Floats], Any], str]] = {
     "raises": (_raise, rf"delays\[0\] \(bad\) raised KeyError for {PULL}: 'lost'"),
     "shape": (
         lambda right: right[:, :2],
-        r"delays\[0\] \(bad\): offsets of arm '\w+' must be float64 of shape \(256, 6\)",
+        rf"delays\[0\] \(bad\): offsets of {PULL} must be float64 of shape \(256, 6\)",
     ),
     "not a number": (_at(np.nan), rf"delays\[0\] \(bad\): {PULL}, part 4 has an offset of nan"),
     "negative lag": (_at(1.0), rf"delays\[0\] \(bad\): {PULL}, part 4 has a lag of -2\.0"),

@@ -16,10 +16,11 @@ def check_schedule(
 
     `first` is how many pulls of the arm came before these; with `whole` the offsets must be whole numbers.
     """
+    pulls = tell_pulls(first, len(before.offsets), arm)
     if not isinstance(schedule, Schedule):
-        raise DelayError(f"{name}: apply must return a Schedule, got {type(schedule).__name__}")
-    check_array(schedule.offsets, before.offsets, f"{name}: offsets of arm {arm!r}")
-    check_array(schedule.lost, before.lost, f"{name}: lost of arm {arm!r}")
+        raise DelayError(f"{name}: apply must return a Schedule for {pulls}, got {type(schedule).__name__}")
+    check_array(schedule.offsets, before.offsets, f"{name}: offsets of {pulls}")
+    check_array(schedule.lost, before.lost, f"{name}: lost of {pulls}")
     where = _Place(name, arm, first)
     offsets, lags = schedule.offsets, schedule.offsets - before.offsets
     where.check(np.isfinite(offsets), offsets, "an offset of {}; give a finite time, or lose the part")
@@ -28,6 +29,11 @@ def check_schedule(
     if whole:
         fault = "an offset of {} but the delay is declared whole; round it"
         where.check(offsets == np.floor(offsets), offsets, fault)
+
+
+def tell_pulls(first: int, count: int, arm: str) -> str:
+    """Which pulls of an arm an error is about: so many, after the first ones."""
+    return f"pulls {first + 1} to {first + count} of arm {arm!r}"
 
 
 class _Place:
@@ -68,13 +74,14 @@ def check_times(times: Floats, horizon: int, name: str) -> None:
         )
 
 
-def check_reported(reported: Floats, times: Floats, name: str) -> None:
-    """Raise unless a calendar hands out nothing before it arrived."""
-    check_array(reported, times, f"{name}: reported times")
+def check_reported(reported: Floats, times: Floats, name: str, pull: int | None = None) -> None:
+    """Raise unless a calendar hands out nothing before it arrived; with `pull` the times are those of its parts."""
+    check_array(reported, times, f"{name}: reported times" + ("" if pull is None else f" of pull {pull}"))
     good = (reported >= times) & (reported < np.inf)
     if not good.all():
         place = int(np.argmin(good))
+        arrives = f"arrives at time {times.flat[place]}"
+        what = f"what {arrives}" if pull is None else f"part {place + 1} of pull {pull}, which {arrives},"
         raise DelayError(
-            f"{name}: what arrives at time {times.flat[place]} is handed out at {reported.flat[place]}; "
-            "give a finite time that is not earlier"
+            f"{name}: {what} is handed out at {reported.flat[place]}; give a finite time that is not earlier"
         )

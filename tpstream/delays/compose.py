@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.delays.check import check_reported, check_schedule, check_times
+from tpstream.delays.check import check_reported, check_schedule, check_times, tell_pulls
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DelayError, TpstreamError
 from tpstream.model.protocols import ArrivalProcess, CalendarDelay, DelayProcess, Schedule
@@ -42,7 +42,7 @@ def sample_schedule(
     rewards = read_only(rewards)
     for delay, name in zip(delays, names, strict=True):
         before = Schedule(read_only(schedule.offsets), read_only(schedule.lost))
-        pulls = f"pulls {first + 1} to {first + len(rewards)} of arm {told!r}"
+        pulls = tell_pulls(first, len(rewards), told)
         schedule = guarded(partial(delay.apply, before, rewards, arm, stream), name, pulls)
         whole = whole and delay.whole
         check_schedule(schedule, before, name, told, first=first, whole=whole)
@@ -68,12 +68,13 @@ class Calendars:
         """Whether whole times stay whole."""
         return all(delay.whole for delay in self.delays)
 
-    def reported(self, times: Floats) -> Floats:
-        """When what arrives at these times is handed out by the last of them."""
+    def reported(self, times: Floats, pull: int | None = None) -> Floats:
+        """When what arrives at these times, those of the parts of `pull` if it is given, is handed out by the last."""
         for delay, name in zip(self.delays, self.names, strict=True):
             before = read_only(times)
-            times = guarded(partial(delay.reported, before), name, "some times")
-            check_reported(times, before, name)
+            asked = f"times {before.min()} to {before.max()}" if pull is None else f"pull {pull}"
+            times = guarded(partial(delay.reported, before), name, asked)
+            check_reported(times, before, name, pull)
         return times
 
 

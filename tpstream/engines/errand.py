@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import simpy
+from simpy.events import Event
 
 from tpstream.engines.outbox import DROPPED, IMPUTED, LATE, PARTIAL, Outbox
-from tpstream.engines.timeline import Timeline
-from tpstream.model.errors import DelayError
+from tpstream.engines.timeline import Steps, Timeline
+from tpstream.model.errors import DelayError, TpstreamError
 
 
 class Errand:
@@ -45,6 +47,12 @@ class Errand:
 
     def wait_until(self, time: float) -> simpy.Event:
         """An event at exactly this time."""
+        now, time = self._timeline.now, float(time)
+        if not now <= time < math.inf:
+            raise DelayError(
+                f"{self._name} waits until {time} in pull {self.pull} at time {now}; "
+                "give a finite time that is not before now"
+            )
         return self._timeline.moment(time, 1)
 
     def deliver(self, part: int) -> None:
@@ -70,6 +78,22 @@ class Errand:
             self._outbox.codes.extend(self._outbox.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
         self._outbox.codes.append(self._outbox.closed_code(self.pull))
 
+    def watched(self, steps: Steps) -> Steps:
+        """The steps of a process of this pull; what goes wrong in it is told with the delay and the pull."""
+        me = self._timeline.active_process
+        assert me is not None  # noqa: S101 (for mypy: only a process takes steps)
+        self._timeline.watchers[me] = self.watched
+        try:
+            return (yield from self._only_events(steps))
+        except TpstreamError:
+            raise
+        except Exception as error:
+            if me.callbacks:  # another process waits for this one, and may know what to do
+                raise
+            raise DelayError(f"{self._name} raised {type(error).__name__} in pull {self.pull}: {error}") from error
+        finally:
+            self._timeline.watchers.pop(me, None)
+
     def check_complete(self) -> None:
         """Raise if the process ended and forgot a part."""
         forgotten = self._pending & {part for _, part in self.arrivals}
@@ -78,7 +102,30 @@ class Errand:
                 f"{self._name} ended without part {min(forgotten)} of pull {self.pull}; deliver or lose every part once"
             )
 
+    def _only_events(self, steps: Steps) -> Steps:
+        """The same steps, like `yield from`, but each must be an event of this timeline."""
+        step = partial(next, steps)
+        while True:
+            try:
+                event = step()
+            except StopIteration as end:
+                return end.value
+            if not isinstance(event, Event) or event.env is not self._timeline:
+                raise DelayError(
+                    f"{self._name} yields {event!r} in pull {self.pull}; give an event of context.env, "
+                    "as in context.env.timeout(1)"
+                )
+            try:
+                step = partial(steps.send, (yield event))
+            except Exception as error:  # noqa: BLE001 (it is for the process, which may be waiting for it)
+                step = partial(steps.throw, error)
+
     def _settle(self, part: int, kind: int) -> None:
+        if not math.isfinite(self._timeline.now):
+            raise DelayError(
+                f"{self._name} settled part {part} of pull {self.pull} at time {self._timeline.now}; "
+                "leave the clock to SimPy"
+            )
         if part not in self._pending:
             raise DelayError(f"{self._name} settled part {part} of pull {self.pull} twice, or it is no part of it")
         self._pending.remove(part)

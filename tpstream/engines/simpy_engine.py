@@ -64,13 +64,11 @@ class SimpyEngine:
         self._timeline.process(self._guard(self._decide()))
         told = 0
         while told < self._world.problem.horizon:
-            self._timeline.run(until=self._pause)
-            self._raise_failure()
+            self._pass_time(self._pause)
             yield self._outbox.arms[told : self._round]
             told = self._round
         if self._world.drain:
-            self._timeline.run()
-            self._raise_failure()
+            self._pass_time()
         self._publish(self._round)
 
     def run(self) -> Ints:
@@ -109,7 +107,7 @@ class SimpyEngine:
             return self._emit(pull, time)
         offsets = self._offsets if drawn.offsets is None else drawn.offsets
         lost = self._none_lost if drawn.lost is None else drawn.lost
-        times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets)
+        times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets, pull)
         if timing.process is not None:
             return self._guard(self._run_errand(timing.process, pull, time, arm, times, lost))
         return self._follow(pull, timetable(self._outbox, pull, time, times, lost, timing))
@@ -156,12 +154,11 @@ class SimpyEngine:
         if timing.window is not None:
             self._timeline.process(self._close(errand, time + timing.window))
         steps = guarded(lambda: process.run(errand), name, f"pull {pull}")
-        try:
-            yield from steps
-        except TpstreamError:
-            raise
-        except Exception as error:
-            raise DelayError(f"{name} raised {type(error).__name__} in pull {pull}: {error}") from error
+        if not hasattr(steps, "throw"):
+            raise DelayError(
+                f"{name}: run must be a generator, got {type(steps).__name__} for pull {pull}; yield events"
+            )
+        yield from errand.watched(steps)
         errand.check_complete()
 
     def _lose(self, errand: Errand, part: int, due: float) -> Process:
@@ -185,10 +182,26 @@ class SimpyEngine:
         pause, self._pause = self._pause, self._timeline.event()
         pause.succeed()
 
-    def _raise_failure(self) -> None:
+    def _pass_time(self, until: Event | None = None) -> None:
+        """Let SimPy run; before an error, what happened is told first."""
+        try:
+            self._timeline.run(until)
+        except Exception as error:
+            if self._world.timing.process is None:
+                raise
+            self._failure = self._failure or self._blame_process(error)
         if self._failure is not None:
             self._publish(self._round)
             raise self._failure
+
+    def _blame_process(self, error: Exception) -> Exception:
+        """What nobody caught, as an error of the process delay: one of its callbacks raised it."""
+        if isinstance(error, TpstreamError):
+            return error
+        name, time = self._world.timing.process_name, self._timeline.now
+        blamed = DelayError(f"{name} raised {type(error).__name__} in a callback at time {time}: {error}")
+        blamed.__cause__ = error
+        return blamed
 
     def _publish(self, round: int) -> None:
         """Tell everything that happened since the decision of this round, that decision included."""

@@ -1,11 +1,15 @@
 """The timeline: SimPy's clock with exact times and one shared tick for all deliveries of an instant."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Generator
 from heapq import heappush
 from typing import Any
 
 import simpy
-from simpy.events import Event
+from simpy.events import NORMAL, Event, EventPriority, Process
+
+Steps = Generator[Event, Any, Any]
+"""What a process is made of."""
 
 DECISION, DELIVERY, CLOSING, END = -1, 2, 3, 4
 """What comes first at one time. SimPy's own events have priority 0 or 1: users' processes run after the decision."""
@@ -24,6 +28,22 @@ class Timeline(simpy.Environment):
         self.ticks: dict[float, Event] = {}
         """The ticks that somebody waits for, by time; for a process in a hurry, which looks here before it asks."""
         self._current = -1.0
+        self.watchers: dict[Process | None, Callable[[Steps], Steps]] = {}
+        """How the steps of users' processes are watched."""
+
+    def process(self, generator: Steps) -> Process:
+        """A new process; one that a user's process starts is watched like that one."""
+        watch = self.watchers.get(self.active_process)
+        return Process(self, watch(generator) if watch and hasattr(generator, "throw") else generator)
+
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """As SimPy does, but only at times that exist: with NaN the clock would go on in any order."""
+        time = self._now
+        if delay:
+            time += float(delay)
+            if not self._now <= time < math.inf:
+                raise ValueError(f"a delay of {delay}; give a finite one of at least 0")
+        heappush(self._queue, (time, priority, next(self._eid), event))
 
     def moment(self, time: float, priority: int) -> Event:
         """A new event at exactly this time."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +26,14 @@ class Regular:
         return self.every * np.arange(1, horizon + 1, dtype=np.float64)
 
 
+class Calendar(CalendarDelay, Protocol):
+    """The calendar delays of a scenario, as one that knows for errors whose times it is asked about."""
+
+    def reported(self, times: Floats, pull: int | None = None) -> Floats:
+        """When what arrives at these times is handed out; with `pull` they are those of its parts."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Timing:
     """What a scenario says about time; by default the paper's world.
@@ -35,7 +44,7 @@ class Timing:
     delays: tuple[DelayProcess, ...] = ()
     names: tuple[str, ...] = ()
     """What errors call the sampled delays, in their order."""
-    calendar: CalendarDelay | None = None
+    calendar: Calendar | None = None
     process: ProcessDelay | None = None
     process_name: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
