@@ -114,10 +114,9 @@ FAULTS: dict[str, tuple[Run, str]] = {
     ),
     "wait until nan": (
         yields(lambda context: context.wait_until(math.nan)),
-        r"waits until nan in pull 20 at time 21\.0; give a finite time that is not before now$",
+        r"waits until nan in pull 20 at time 21\.0; give a finite time$",
     ),
     "wait until inf": (yields(lambda context: context.wait_until(math.inf)), "waits until inf in pull 20 at time 21"),
-    "wait until past": (yields(lambda context: context.wait_until(20.5)), r"waits until 20\.5 in pull 20 at time 21"),
     "wait until a text": (yields(lambda context: context.wait_until("soon")), "raised ValueError in pull 20: .*'soon'"),
     "yields a number": (yields(lambda _: 5), f"yields 5 in pull 20; {EVENT}"),
     "yields nothing": (yields(lambda _: None), f"yields None in pull 20; {EVENT}"),
@@ -204,7 +203,7 @@ def test_a_process_may_handle_what_its_own_processes_raise() -> None:
         sleeper.interrupt("ring")
         assert (yield sleeper) == "ring"
         for time, part in context.arrivals:
-            yield context.wait_until(max(time, context.env.now))
+            yield context.wait_until(time)
             context.deliver(part)
 
     REGISTRIES["delays"].added["bad"] = Kind(lambda *_: Process(run))

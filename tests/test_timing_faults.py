@@ -15,7 +15,7 @@ from test_plugin_faults import HORIZON, failure
 from tpstream import simulate
 from tpstream.engines.selection import EngineName
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import DelayError
+from tpstream.model.errors import DelayError, EngineError
 from tpstream.study.plugins import REGISTRIES
 
 __all__ = ["forgetful"]
@@ -97,3 +97,12 @@ def test_arrivals_go_wrong(tmp_path: Path, fault: str) -> None:
         simulate(small(arrivals={"kind": "bad"}), "uniform", log=tmp_path / "run.jsonl")
     assert re.fullmatch(rf"arrivals \(bad\):? {re.escape(message)}", str(caught.value)), caught.value
     assert not list(tmp_path.iterdir())
+
+
+def test_a_calendar_that_is_not_whole_after_all() -> None:
+    """The compiled engine does not cut times to whole rounds, and says what to do."""
+    REGISTRIES["delays"].added["bad"] = Kind(lambda *_: Calendar(lambda right: right + 0.5))
+    scenario = small(delays=[{"kind": "bad"}], horizon=600)
+    with pytest.raises(EngineError, match="says that it keeps times whole, and does not; use the SimPy engine"):
+        simulate(scenario, "uniform", engine="compiled")
+    assert len(simulate(scenario, "uniform", engine="simpy").arms) == 600

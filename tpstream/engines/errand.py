@@ -46,14 +46,11 @@ class Errand:
         self._due = {part: due for due, part in arrivals}
 
     def wait_until(self, time: float) -> simpy.Event:
-        """An event at exactly this time."""
+        """An event at exactly this time, or now if that is past."""
         now, time = self._timeline.now, float(time)
-        if not now <= time < math.inf:
-            raise DelayError(
-                f"{self._name} waits until {time} in pull {self.pull} at time {now}; "
-                "give a finite time that is not before now"
-            )
-        return self._timeline.moment(time, 1)
+        if not math.isfinite(time):
+            raise DelayError(f"{self._name} waits until {time} in pull {self.pull} at time {now}; give a finite time")
+        return self._timeline.moment(max(time, now), 1)
 
     def deliver(self, part: int) -> None:
         """Hand the part out now."""

@@ -208,8 +208,10 @@ class GeneralRun:
             return last - round
         if last >= len(memory.calendar):
             rounds = np.arange(2 * last + 1, dtype=np.float64)
-            calendar = self._world.timing.calendar.reported(rounds).astype(np.int64)
-            self._memory = memory._replace(calendar=calendar)
+            times = self._world.timing.calendar.reported(rounds)
+            if not np.array_equal(times, np.minimum(np.floor(times), FARTHEST)):
+                raise EngineError("the calendar says that it keeps times whole, and does not; use the SimPy engine")
+            self._memory = memory._replace(calendar=times.astype(np.int64))
         return int(self._memory.calendar[round + dues].max()) - round
 
     def _add_slots(self, more: int) -> None:
