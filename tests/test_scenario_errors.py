@@ -392,7 +392,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    assert complaint(path) == "cannot be read (Permission denied); check its permissions"
+    assert complaint(path) == "cannot be read (Permission denied); check its place and permissions"
 
 
 @dataclass(frozen=True)

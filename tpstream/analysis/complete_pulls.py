@@ -98,7 +98,7 @@ def _refuse_strange(log: Log, piece: Columns, arms: int, span: int) -> None:
     for name, least, most in (("arm", 0, arms - 1), ("part", 0, span), ("pull", 1, None)):
         column = piece[name]
         if len(column) and (column.min() < least or (most is not None and column.max() > most)):
-            raise LogError(f"{log.path}: a {name} is outside of {least} to {most}; `tpstream replay` says where")
+            raise LogError(f"{log.path}: column {name} goes beyond {least} to {most}; `tpstream replay` says where")
 
 
 @compiled_loop

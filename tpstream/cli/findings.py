@@ -1,6 +1,7 @@
 """What a study found, as tables for people and as JSON for machines."""
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,7 +118,8 @@ def _show_contrasts(study: "Study") -> None:
         if policy != best:
             one = study.contrast(policy, best)
             interval = f"{_spell(one.low)} to {_spell(one.high)}"
-            rows.append([policy, _spell(one.difference), interval, f"{1 - one.wins:.0%}", f"{one.saving:,.1f}x"])
+            saved = f"{one.saving:,.1f}x" if math.isfinite(one.saving) else ""
+            rows.append([policy, _spell(one.difference), interval, f"{1 - one.wins:.0%}", saved])
     title = f"against {best}, run by run on the same random numbers"
     print_table(["policy", "difference", "95 % interval", "loses more in", "runs saved"], rows, title=title)
 

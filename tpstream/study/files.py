@@ -30,7 +30,7 @@ def read_toml(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{file}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its permissions") from None
+        raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its place and permissions") from None
     except tomllib.TOMLDecodeError as error:
         reason, place = re.fullmatch(r"(.*?)(?: \(at (.*)\))?", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
         raise ScenarioError(f"{file}: {place or 'TOML'}: {reason[0].lower()}{reason[1:]}") from None

@@ -192,7 +192,7 @@ def own_choice(log: Log) -> PolicyChoice:
     try:
         form = find_policy(header.kind)
     except UnknownNameError as error:
-        raise LogError(f"{log.path}: {error}; name the policy to replay (--policy)") from None
+        raise LogError(f"{log.path}: {error}; load it with --plugin, or name another policy (--policy)") from None
     return complete(header.policy, form, header.parameters, header.problem())
 
 
