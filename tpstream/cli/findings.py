@@ -13,7 +13,7 @@ from tpstream.cli.output import print_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tpstream.study.failures import FailedRun
+    from tpstream.model.failed_run import FailedRun
     from tpstream.study.result import Study
     from tpstream.study.sweep import Sweep
 

@@ -11,12 +11,13 @@ import numpy as np
 from tpstream.engines.selection import EngineName
 from tpstream.log.forms import check_streams
 from tpstream.model.errors import LogError, StudyError
+from tpstream.model.failed_run import FailedRun
 from tpstream.model.story import story
 from tpstream.policies.form import PolicyForm
 from tpstream.study.asked import ask
 from tpstream.study.crew import count_workers, work
 from tpstream.study.cutter import Cutter
-from tpstream.study.failures import FailedRun, how_to_repeat
+from tpstream.study.failures import how_to_repeat
 from tpstream.study.folder import open_folder
 from tpstream.study.piece import Logs, Progress
 from tpstream.study.plan import Cell, Plan, Task, list_tasks, make_cells

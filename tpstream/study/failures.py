@@ -1,8 +1,7 @@
-"""Failures: the runs that failed, and how to repeat one alone."""
+"""Failures: how to repeat a run that failed, alone."""
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tpstream.policies import POLICIES
@@ -10,21 +9,6 @@ from tpstream.study.asked import Asked
 from tpstream.study.plugins import loaded_plugins
 from tpstream.study.scenario import Scenario
 from tpstream.study.tables import bare
-
-
-@dataclass(frozen=True)
-class FailedRun:
-    """One policy in one run: why it failed, and what repeats it alone."""
-
-    scenario: str
-    policy: str
-    run: int
-    seed: int
-    reason: str
-    repeat: str
-
-    def __str__(self) -> str:
-        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
 
 
 def how_to_repeat(scenario: Scenario, settings: Mapping[str, Any], asked: Asked, seed: int, run: int) -> str:
