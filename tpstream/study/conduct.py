@@ -133,13 +133,13 @@ def _result(plan: Plan, cell: Cell, store: Store) -> Study:
     failures = [
         FailedRun(
             scenario=titled(scenario.name, cell.settings),
-            policy=asked.label,
+            policy=entrant.choice.label,
             run=run,
             seed=plan.seed,
             reason=reason,
-            repeat=how_to_repeat(plan.scenario, cell.settings, asked, plan.seed, run),
+            repeat=how_to_repeat(plan.scenario, cell.settings, entrant.choice, plan.seed, run),
         )
-        for asked, entrant in zip(plan.asked, cell.entrants, strict=True)
+        for entrant in cell.entrants
         for run, reason in store.failures(entrant.entry, plan.runs).items()
     ]
     records = {one.choice.label: store.records(one.entry, plan.runs, shape) for one in cell.entrants}
