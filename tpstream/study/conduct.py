@@ -89,11 +89,14 @@ def conduct(
         )
         for some in stack.enter_context(closing(outcomes)):
             store.keep(some)
-        studies = [_result(plan, cell, store) for cell in plan.cells]
+        return [_result(plan, cell, store) for cell in plan.cells]
+
+
+def refuse_if_all_failed(studies: Sequence[Study]) -> None:
+    """Raise if no run of any study was finished: there is nothing to show."""
     if not any(len(records) for study in studies for records in study.records.values()):
         failures = [failure for study in studies for failure in study.failures]
         raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
-    return studies
 
 
 def _tell_beforehand(plan: Plan, tasks: Sequence[Task], progress: Progress | None, folder: Path | None) -> None:
