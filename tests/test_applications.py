@@ -1,16 +1,20 @@
 """The applications: worlds with drop-outs and queues lose nothing unseen, and contain the classical ones."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import notes
 import numpy as np
 import pytest
+from parity import Case, Outcome, run_compiled, run_simpy
 from studies import small
 
 from tpstream import Scenario, simulate
 from tpstream.log.memory import MemorySink
 from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
-from tpstream.study.run import open_run
+from tpstream.study.run import make_world, open_run
 
 
 def record(scenario: Scenario, policy: str, engine: str = "auto") -> Events:
@@ -83,6 +87,28 @@ def test_a_lump_is_what_delayed_ucb1_hears(engine: str) -> None:
     closed = events.take(events.kind == Kind.CLOSED)
     told = zip(zip(closed.time.tolist(), closed.arm.tolist(), strict=True), closed.value.tolist(), strict=True)
     assert received == dict(told)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [run_simpy, partial(run_compiled, log=True), partial(run_compiled, log=False)],
+    ids=["simpy", "compiled", "compiled without a log"],
+)
+def test_what_the_policies_make_of_a_lump(run: Callable[[Case], Outcome]) -> None:
+    """With `lump` at span - 1, TP-UCB-FR with one group has at every decision the sums of Delayed-UCB1 without.
+
+    And so do the counts agree: the one takes the sum to be of all its pulls, the other of those that are closed, which
+    are the former's span - 1 rounds ago. Both are the real ones, overruled so that both are told of the same pulls.
+    """
+    plain = small(horizon=200, drain=True)
+    lumps = plain.with_(delays=[{"kind": "lump", "at": plain.span - 1}])
+    fr = run(Case(make_world(lumps, 3, 0), notes.FR, notes.FR.parameters(groups=1, ties="first")))
+    waiting = notes.DELAYED.parameters(start="random", ties="first")
+    delayed = run(Case(make_world(plain, 3, 0), notes.DELAYED, waiting))
+    np.testing.assert_array_equal(fr.arms, delayed.arms)
+    np.testing.assert_array_equal(fr.state.notes[..., 0], delayed.state.notes[..., 0])
+    np.testing.assert_array_equal(fr.state.notes[: 1 - plain.span, :, 1], delayed.state.notes[plain.span - 1 :, :, 1])
+    assert fr.state.notes[-1].min() > 0
 
 
 @pytest.mark.parametrize("policy", ["delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew"])

@@ -31,6 +31,9 @@ check_delay("post-office", {"days": 1.0})
 check_policy("greedy")
 """
 
+OTHERS = {"rewards": "tips", "arrivals": "tides", "sinks": "ticker"}
+"""Files and names of the guide's other kinds of plug-in."""
+
 
 def run(folder: Path, *words: str, path: str = "") -> subprocess.CompletedProcess[str]:
     """A Python process in that folder."""
@@ -97,14 +100,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tomllib.loads(FILES["pyproject.toml"])["project"]
     for name in ("post_office.py", "greedy.py", "tips.py"):
         (place / name).write_text(re.sub(r"^PLUGINS = .*\n", "", FILES[name], flags=re.MULTILINE), encoding="utf-8")
-    about = place / "tpstream_clinic-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = []
-    for group, points in project["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    install(place, project["name"], project["version"], project["entry-points"])
     return place
+
+
+def install(place: Path, name: str, version: str, groups: dict[str, dict[str, str]]) -> None:
+    """What an installer leaves beside a package's modules: its name, and its entry points by group."""
+    about = place / f"{name.replace('-', '_')}-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    lines = []
+    for group, points in groups.items():
+        lines += [f"[{group}]", *(f"{point} = {value}" for point, value in points.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 def test_an_installed_plug_in_works(folder: Path, installed: Path) -> None:
@@ -124,6 +132,27 @@ def test_an_installed_plug_in_is_listed(folder: Path, installed: Path) -> None:
     assert "clinic.toml: delays[0].kind: unknown delay 'post-office'" in unknown.stderr
 
 
+def test_the_other_kinds_can_be_installed_too(folder: Path, tmp_path: Path) -> None:
+    """Rewards, arrivals and sinks are found by their entry points, and do what they do by path."""
+    place = tmp_path / "site-packages"
+    place.mkdir()
+    for name in OTHERS.values():
+        text, kinds = re.subn(r"^PLUGINS = .*: (\w+\(\))}}$", r"KIND = \1", FILES[f"{name}.py"], flags=re.MULTILINE)
+        assert kinds == 1
+        (place / f"{name}.py").write_text(text, encoding="utf-8")
+    groups = {f"tpstream.{section}": {name: f"{name}:KIND"} for section, name in OTHERS.items()}
+    install(place, "tpstream-harbour", "1.0", groups)
+    words = ("run", str(folder / "harbour.toml"), "-t", "60", "-p", "uniform", "--sink", "ticker:unit=coins")
+    by_package = tpstream(tmp_path, *words, path=str(place))
+    by_path = tpstream(tmp_path, *words, *(f"--plugin={folder / name}.py" for name in OTHERS.values()))
+    assert (by_package.returncode, by_package.stderr) == (0, "")
+    told = re.compile(r"^uniform, run 0: [\d.]+ coins$", re.MULTILINE)
+    assert told.findall(by_package.stdout) == told.findall(by_path.stdout) != []
+    for section, name in OTHERS.items():
+        assert name in tpstream(tmp_path, "list", section, path=str(place)).stdout
+        assert name not in tpstream(tmp_path, "list", section).stdout
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
@@ -138,13 +167,11 @@ def test_an_installed_plug_in_is_listed(folder: Path, installed: Path) -> None:
 )
 def test_a_bad_entry_point(folder: Path, installed: Path, tmp_path: Path, entry: str, message: str) -> None:
     """A name that is taken, or a definition that is none, is an error of one line that names the package."""
-    about = tmp_path / "tpstream_clinic-2.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tpstream-clinic\nVersion: 2.0\n")
-    (about / "entry_points.txt").write_text(f"[tpstream.policies]\n{entry}\n")
-    for name in ("post_office.py", "greedy.py"):
-        (tmp_path / name).write_text((installed / name).read_text())
-    done = tpstream(folder, "run", "setting-1", "-t", "20", "-p", entry.split(maxsplit=1)[0], path=str(tmp_path))
+    name, _, value = entry.partition(" = ")
+    install(tmp_path, "tpstream-clinic", "2.0", {"tpstream.policies": {name: value}})
+    for module in ("post_office.py", "greedy.py"):
+        (tmp_path / module).write_text((installed / module).read_text())
+    done = tpstream(folder, "run", "setting-1", "-t", "20", "-p", name, path=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -15,7 +15,7 @@ from types import ModuleType
 import moody
 import pytest
 from clusters import Cluster, start_cluster
-from studies import small
+from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare
 from tpstream.model.errors import StudyError
@@ -123,6 +123,27 @@ def test_dask(alone: dict[str, bytes], tmp_path: Path, cluster: Cluster) -> None
     assert len(told) > 2
     assert sum(told) == 12 * 3 * 3000
     assert bytes_of(tmp_path / "one") == alone
+
+
+@pytest.mark.slow
+def test_dask_on_the_command_line(alone: dict[str, bytes], tmp_path: Path, cluster: Cluster) -> None:
+    """`compare --dask ADDRESS` writes the same result files, and it is the cluster that does the work."""
+    (tmp_path / "small.toml").write_text(TOML.replace("horizon = 60", "horizon = 3000"))
+    code = "from tpstream.cli.app import main; main()"
+    policies = [word for policy in POLICIES for word in ("--policy", policy)]
+    words = ("compare", tmp_path / "small.toml", *policies, "--runs", 12, "--quiet", "--out", tmp_path / "out")
+    before = steps_of_tasks(cluster)
+    finish(start_python(code, *words, "--dask", cluster.address))
+    assert bytes_of(tmp_path / "out") == alone
+    assert steps_of_tasks(cluster) > before
+
+
+def steps_of_tasks(cluster: Cluster) -> int:
+    """How many steps the scheduler has led tasks through so far."""
+    from distributed import Client  # noqa: PLC0415 (an extra)
+
+    with Client(cluster.address) as client:
+        return int(client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter))
 
 
 @pytest.mark.slow

@@ -18,6 +18,9 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import StudyError
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
+from tpstream.study.asked import ask
+from tpstream.study.failures import how_to_repeat
+from tpstream.study.plan import make_cells
 
 FAILING = [run for run in range(8) if moody.fails(3, run)]
 FINE = [run for run in range(8) if not moody.fails(3, run)]
@@ -141,6 +144,28 @@ def test_on_the_command_line(tpstream: Call) -> None:
     code, out, err = tpstream(*shlex.split(repeat)[1:])
     assert (code, out) == (2, "")
     assert err.startswith(first)
+
+
+def test_what_was_set_is_repeated(tpstream: Call) -> None:
+    """The command sets what the failed one set, and neither names policies that it does not run nor counts them."""
+    sets = ("--set", "drain=false", "--set", "policies[0].groups=3", "--set", "arms.low.maximum=4")
+    code, _, err = tpstream("run", "small.toml", "-p", "tp-ucb-fr", "-p", "moody", "-n", 8, "-j", 1, *sets)
+    repeat = err.splitlines()[1].removeprefix("  repeat: ")
+    assert code == 1
+    assert (
+        f"--policy moody --horizon 60 --set drain=false --set arms.low.maximum=4 --seed 3 --run {FAILING[0]}" in repeat
+    )
+    assert tpstream(*shlex.split(repeat)[1:])[2].startswith(err.splitlines()[0])
+
+
+def test_a_parameter_that_was_set_is_repeated() -> None:
+    """The policy is spelled with all its parameters, those that were set among them."""
+    scenario = Scenario.load("setting-1")
+    asked = ask(scenario, ["ucb1", "tp-ucb-fr"])
+    (cell,) = make_cells(scenario, asked, {"policies.tp-ucb-fr.groups": [5]}, 3, ())
+    repeat = how_to_repeat(scenario, cell.settings, cell.entrants[1].choice, 3, 7)
+    assert "--policy tp-ucb-fr:groups=5,ties=random --horizon" in repeat
+    assert "--set" not in repeat
 
 
 def test_many_failures_are_counted(tpstream: Call) -> None:

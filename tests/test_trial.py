@@ -1,18 +1,26 @@
 """Operating characteristics of trials, by hand and from logs."""
 
 import json
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import moody
 import numpy as np
 import pytest
-from studies import small
+from studies import TOML, small
 
 from tpstream import compare, read_logs, simulate
 from tpstream.analysis.trial import Outcome, Trial, choose, estimate, read_trial
 from tpstream.analysis.trial_figure import trial_figure
 from tpstream.cli.app import main
-from tpstream.model.errors import LogError, UnknownNameError
+from tpstream.cli.trial import show_trial
+from tpstream.engines import draws
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import LogError, StudyError, UnknownNameError
+from tpstream.model.world import World
+from tpstream.policies import POLICIES
 from tpstream.study import trial as trial_module
 from tpstream.study.trial import trial
 
@@ -108,7 +116,90 @@ def test_kept_logs_give_the_same_table(tmp_path: Path) -> None:
     told: list[int] = []
     kept = trial(small(horizon=60), ["uniform", "ucb1"], runs=2, seed=2, logs=tmp_path, progress=told.append)
     assert sum(told) == 60 * 2 * 2
-    assert kept.table().equals(read_trial(tmp_path).table())
+    assert kept.table().set_index("policy").sort_index().equals(read_trial(tmp_path).table().set_index("policy"))
+
+
+FAILING = [run for run in range(8) if moody.fails(3, run)]
+FINE = [run for run in range(8) if not moody.fails(3, run)]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_failed_runs_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool) -> None:
+    """The other runs count as without them, also in pieces that have no good run of a policy; all logs are kept."""
+    monkeypatch.setattr(trial_module, "AT_ONCE", 2)
+    found = trial(small(), [moody.POLICY, "ucb1"], runs=8, logs=tmp_path if keep else None)
+    without = trial(small(), ["ucb1"], runs=8)
+    assert [one.run for one in found.outcomes["moody"]] == FINE
+    assert [(one.scenario, one.policy, one.run, one.seed) for one in found.failures] == [
+        ("small", "moody", run, 3) for run in FAILING
+    ]
+    table = found.table().set_index("policy")
+    assert table.loc[["uniform", "ucb1"]].equals(without.table().set_index("policy"))
+    assert table.loc["moody", ["runs", "failed"]].tolist() == [len(FINE), len(FAILING)]
+    assert len(list(tmp_path.iterdir())) == (3 * 8 if keep else 0)
+
+
+def test_a_policy_that_always_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has a row without numbers, and the figure is drawn without it."""
+    failing = replace(moody.POLICY, create=lambda problem, *_: moody.Moody(problem.arms, gives_up=True))
+    found = trial(small(), [failing, "ucb1"], runs=2)
+    row = found.table().set_index("policy").loc["moody"]
+    assert (row["runs"], row["failed"]) == (0, 2)
+    assert row.drop(["runs", "failed"]).isna().all()
+    trial_figure(tmp_path / "trial.svg", found)
+    assert (tmp_path / "trial.svg").stat().st_size > 10_000
+    show_trial(found, None, as_json=False, quiet=True)
+    assert "all failed" in capsys.readouterr().out
+
+
+def test_fixed_randomisation_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that all policies fail in is left out alone; where fixed randomisation failed there is no difference."""
+    check = draws.check_block
+
+    def check_spoiled(block: Floats, pulls: int, world: World, arm: int, first: int) -> object:
+        if world.run == 1 or (world.run == 0 and arm == 0):
+            block[0] = -1.0
+        return check(block, pulls, world, arm, first)
+
+    monkeypatch.setattr(draws, "check_block", check_spoiled)
+    monkeypatch.setattr(trial_module, "AT_ONCE", 1)
+    found = trial(small(), ["oracle"], runs=2)
+    assert [(one.policy, one.run) for one in found.failures] == [("uniform", 0), ("uniform", 1), ("oracle", 1)]
+    assert np.isnan(found.table().set_index("policy").loc["oracle", "against_fixed"])
+    monkeypatch.setattr(trial_module, "AT_ONCE", 50)
+    with pytest.raises(StudyError, match=r"uniform failed in run 0 .*all 1 runs\)"):
+        trial(small(), ["uniform"], runs=1)
+
+
+def test_failures_on_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The exit code is 1, the others are shown, and the command that is told of repeats the failed run alone."""
+    monkeypatch.setitem(POLICIES.builtin, "moody", "moody:POLICY")  # type: ignore[arg-type]
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(TOML.replace("drain = true\n", ""))
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tpstream", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return int(left.value.code or 0), printed.out, printed.err
+
+    words = ("trial", "small.toml", "-p", "moody", "-n", "8", "-j", "1", "--set", "span=12")
+    code, out, err = call(*words)
+    assert code == 1
+    assert f" {len(FINE)} " in next(line for line in out.splitlines() if "moody" in line)
+    first, repeat = err.splitlines()[:2]
+    assert first.startswith(f"tpstream: small: moody failed in run {FAILING[0]} with seed 3: ")
+    assert repeat == (
+        "  repeat: tpstream run small.toml --policy moody --horizon 60 --set span=12 --set drain=true "
+        f"--seed 3 --run {FAILING[0]}"
+    )
+    assert call(*shlex.split(repeat)[2:])[2].startswith(first)
+    code, out, _ = call(*words, "--json")
+    assert (code, [one["run"] for one in json.loads(out)["failures"]]) == (1, FAILING)
 
 
 @pytest.mark.parametrize("runs", [1, 3])

@@ -8,7 +8,7 @@ first is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Kind
+from tpstream.model.failed_run import FailedRun
 
 FIXED = "uniform"
 """The policy that randomises whatever happens: what the others are held against."""
@@ -52,6 +53,7 @@ class Trial:
     means: Floats
     horizon: int
     outcomes: Mapping[str, Sequence[Outcome]]
+    failures: tuple[FailedRun, ...] = ()
 
     @property
     def best(self) -> Bools:
@@ -65,9 +67,14 @@ class Trial:
         `on_best` is the number of patients on a best arm, `best_chosen` the probability that the final choice is one,
         `lost` the benefit that the patients lost in expectation against all on a best arm, `against_fixed` the same
         minus that under fixed randomisation, paired by run, `last_readout` the time at which the last part was
-        delivered, and `lost_later` what every patient after the trial loses by the final choice.
+        delivered, `lost_later` what every patient after the trial loses by the final choice, and `failed` the number of
+        runs that failed. Of a policy that failed in all of them nothing else is known.
         """
         return pd.DataFrame([self._row(policy) for policy in self.outcomes])
+
+    def failed(self) -> pd.DataFrame:
+        """The runs that failed, why, and how to repeat each alone."""
+        return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
 
     def lost(self, policy: str) -> Floats:
         """The benefit that the patients of every run lost in expectation."""
@@ -79,32 +86,32 @@ class Trial:
 
     def _row(self, policy: str) -> dict[str, object]:
         outcomes = self._of(policy)
-        chosen = np.array([one.chosen for one in outcomes])
+        chosen = np.array([one.chosen for one in outcomes], dtype=np.int64)
         right = int(self.best[chosen].sum())
         low, high = wilson_interval(right, len(outcomes))
         return {
             "policy": policy,
             "runs": len(outcomes),
             **_columns("on_best", np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)),
-            "best_chosen": right / len(outcomes),
+            "best_chosen": right / len(outcomes) if outcomes else np.nan,
             "best_chosen_low": low,
             "best_chosen_high": high,
             **_columns("lost", self.lost(policy)),
             **_columns("against_fixed", self._against_fixed(policy)),
             **_columns("last_readout", np.array([one.last_readout for one in outcomes])),
             **_columns("lost_later", self.means.max() - self.means[chosen]),
+            "failed": sum(failure.policy == policy for failure in self.failures),
         }
 
     def _against_fixed(self, policy: str) -> Floats:
         """The benefit lost minus that under fixed randomisation, in the runs that both have."""
         if FIXED not in self.outcomes:
-            return np.full(1, np.nan)
+            return np.empty(0)
         keys = [[(one.seed, one.run) for one in self.outcomes[of]] for of in (policy, FIXED)]
         here, there = (
             dict(zip(key, self.lost(of), strict=True)) for key, of in zip(keys, (policy, FIXED), strict=True)
         )
-        both = [here[run] - there[run] for run in here if run in there]
-        return np.array(both or [np.nan])
+        return np.array([here[run] - there[run] for run in here if run in there])
 
     def _of(self, policy: str) -> Sequence[Outcome]:
         if policy not in self.outcomes:
@@ -177,6 +184,6 @@ def choose(estimates: Floats) -> int:
 
 
 def _columns(name: str, values: Floats) -> dict[str, float]:
-    """The mean over runs and its interval."""
-    interval = t_interval(values)
+    """The mean over runs and its interval; NaN if there are none."""
+    interval = t_interval(values if len(values) else np.full(1, np.nan))
     return {name: float(interval.mean), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}

@@ -12,9 +12,13 @@ from tpstream.analysis.trial import Trial
 
 
 def trial_figure(path: Path, trial: Trial) -> None:
-    """On the left allocation over the enrolment, on the right the benefit lost and how often the best was chosen."""
+    """On the left allocation over the enrolment, on the right the benefit lost and how often the best was chosen.
+
+    A policy that failed in every run is left out.
+    """
     prepare_figure(path)
     colours = dict(zip(trial.outcomes, colours_for(len(trial.outcomes)), strict=True))
+    colours = {policy: colour for policy, colour in colours.items() if trial.outcomes[policy]}
     runs = max(len(of) for of in trial.outcomes.values())
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(10.5, 4.4), layout="constrained")
@@ -23,18 +27,18 @@ def trial_figure(path: Path, trial: Trial) -> None:
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         draw_allocation(left, trial, colours)
         draw_losses(right, trial, colours)
-        name_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in trial.outcomes}, colours)
+        name_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
         save_figure(figure, path)
 
 
 def draw_allocation(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
     """The share of patients on the best arm, a line and a band for each policy."""
-    for policy in trial.outcomes:
+    for policy, colour in colours.items():
         curve = trial.allocation(policy)
         middles = (np.arange(len(curve.mean)) + 0.5) * trial.horizon / len(curve.mean)
-        axes.plot(middles, 100 * curve.mean, color=colours[policy], linewidth=2)
+        axes.plot(middles, 100 * curve.mean, color=colour, linewidth=2)
         low, high = (100 * np.clip(bound, 0, 1) for bound in (curve.low, curve.high))
-        axes.fill_between(middles, low, high, color=colours[policy], alpha=0.15, linewidth=0)
+        axes.fill_between(middles, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_xlim(0, trial.horizon)
     axes.set_ylim(0, 100)
     axes.set_title("patients on the best arm", loc="left", color=GREY, fontsize=10.5)
@@ -47,7 +51,7 @@ def draw_allocation(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
 
 def draw_losses(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
     """A point and its interval for each policy, the smallest loss at the bottom."""
-    table = trial.table().sort_values("lost")
+    table = trial.table().query("runs > 0").sort_values("lost")
     for place, row in enumerate(table.to_dict("records")):
         colour = colours[row["policy"]]
         if row["runs"] > 1:

@@ -14,6 +14,12 @@ COMMANDS = ("simulate", "studies", "trial", "replay", "evidence", "logs", "theor
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
+WORDS = {
+    ": Value error, ": ": ",
+    "Input should be a valid integer, unable to parse string as an integer": "must be a whole number",
+    "Input should be a valid number, unable to parse string as a number": "must be a number",
+}
+"""From the words of a validator to ours."""
 UsageError: Any = typer.BadParameter.__base__
 """What Typer raises when the words of a command line are wrong; it has no public name for it."""
 
@@ -54,6 +60,8 @@ def _complain(message: str) -> int:
 def _about_usage(error: Any) -> str:
     """Typer's complaint as one line, with the place of the remedy."""
     message = " ".join(error.format_message().split()).removesuffix(".")
+    for theirs, ours in WORDS.items():
+        message = message.replace(theirs, ours)
     command = error.ctx.command_path if error.ctx else "tpstream"
     return f"{message[:1].lower()}{message[1:]}; see `{command} --help`"
 

@@ -14,7 +14,7 @@ from tpstream.cli.output import print_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tpstream.study.failures import FailedRun
+    from tpstream.model.failed_run import FailedRun
     from tpstream.study.result import Study
     from tpstream.study.sweep import Sweep
 
@@ -39,7 +39,7 @@ def show_study(
     table = study.table()
     if as_json:
         found = _study_as_json(study, table, figure, out)
-        typer.echo(json.dumps(found if value is None else {**found, "value": _records(value)}, indent=2))
+        typer.echo(json.dumps(found if value is None else {**found, "value": as_records(value)}, indent=2))
         return
     title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
     print_table(COLUMNS, [_row(row) for row in table.to_dict("records")], title=title)
@@ -64,9 +64,9 @@ def show_sweep(sweep: "Sweep", *, as_json: bool, quiet: bool, figure: Path | Non
         found = {
             "scenario": sweep.name,
             "seed": sweep.seed,
-            "cells": _records(table),
-            "contrasts": _records(sweep.contrasts()),
-            "failures": _records(sweep.failed()),
+            "cells": as_records(table),
+            "contrasts": as_records(sweep.contrasts()),
+            "failures": as_records(sweep.failed()),
             "figure": None if figure is None else str(figure),
             "out": None if out is None else str(out),
         }
@@ -149,18 +149,18 @@ def _study_as_json(study: "Study", table: "pd.DataFrame", figure: Path | None, o
         "scenario": study.name,
         "seed": study.seed,
         "rounds": int(study.rounds[-1]),
-        "policies": _records(table),
-        "curves": _records(study.curves(study.chosen)),
-        "contrasts": _records(study.contrasts()),
-        "pulls": _records(study.pulls()),
-        "failures": _records(study.failed()),
+        "policies": as_records(table),
+        "curves": as_records(study.curves(study.chosen)),
+        "contrasts": as_records(study.contrasts()),
+        "pulls": as_records(study.pulls()),
+        "failures": as_records(study.failed()),
         "logs": {policy: [str(path) for path in paths] for policy, paths in study.logs.items()},
         "figure": None if figure is None else str(figure),
         "out": None if out is None else str(out),
     }
 
 
-def _records(table: "pd.DataFrame") -> Any:
+def as_records(table: "pd.DataFrame") -> Any:
     """The rows for JSON, which knows no NaN: what is not known is null."""
     return json.loads(table.to_json(orient="records", double_precision=15))
 

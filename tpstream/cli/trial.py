@@ -1,12 +1,14 @@
 """The command that shows the operating characteristics of a trial: trial."""
 
 import json
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tpstream.cli.app import app
+from tpstream.cli.findings import as_records, report_failures
 from tpstream.cli.options import (
     AsJson,
     Force,
@@ -23,12 +25,16 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import print_table, show_progress
 from tpstream.cli.simulate import load_scenario, with_settings
+from tpstream.cli.studies import CODES
 
 if TYPE_CHECKING:
     from tpstream.analysis.trial import Trial
 
 
-@app.command(rich_help_panel="Simulate", epilog="Example: tpstream trial medical-trial --runs 20 --figure trial.png")
+@app.command(
+    rich_help_panel="Simulate",
+    epilog=f"Example: tpstream trial medical-trial --runs 20 --figure trial.png\n\n{CODES}",
+)
 def trial(
     scenario: ScenarioPath,
     *,
@@ -78,15 +84,21 @@ def trial(
 
         trial_figure(figure, found)
     show_trial(found, figure, as_json=as_json, quiet=quiet)
+    report_failures(found.failures)
 
 
 def show_trial(found: "Trial", figure: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print the operating characteristics."""
     table = found.table()
     if as_json:
-        rows = json.loads(table.to_json(orient="records", double_precision=15))
-        place = None if figure is None else str(figure)
-        typer.echo(json.dumps({"scenario": found.name, "patients": found.horizon, "policies": rows, "figure": place}))
+        shown = {
+            "scenario": found.name,
+            "patients": found.horizon,
+            "policies": as_records(table),
+            "failures": as_records(found.failed()),
+            "figure": None if figure is None else str(figure),
+        }
+        typer.echo(json.dumps(shown))
         return
     columns = ["policy", "runs", "on best arm", "best chosen", "benefit lost", "against fixed", "last read-out"]
     title = f"{found.name}: {found.horizon:,} patients (brackets: 95 % intervals)"
@@ -96,6 +108,8 @@ def show_trial(found: "Trial", figure: Path | None, *, as_json: bool, quiet: boo
 
 
 def _row(row: dict[Any, Any]) -> list[str]:
+    if not row["runs"]:
+        return [row["policy"], "0", "all failed", "", "", "", ""]
     own = row["policy"] == "uniform"
     return [
         row["policy"],
@@ -109,6 +123,8 @@ def _row(row: dict[Any, Any]) -> list[str]:
 
 
 def _spell(row: dict[Any, Any], name: str, form: str) -> str:
-    """A number and its interval."""
+    """A number and its interval, as far as they are known."""
     mean, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    return f"{mean:{form}}" + (f" ({low:{form}} to {high:{form}})" if row["runs"] > 1 else "")
+    if isnan(mean):
+        return "unknown"
+    return f"{mean:{form}}" + (f" ({low:{form}} to {high:{form}})" if row["runs"] > 1 and not isnan(low) else "")

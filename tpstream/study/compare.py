@@ -9,7 +9,7 @@ from tpstream.engines.selection import EngineName
 from tpstream.log.header import Detail
 from tpstream.policies.form import PolicyForm
 from tpstream.study.asked import with_kinds
-from tpstream.study.conduct import conduct, make_plan
+from tpstream.study.conduct import conduct, make_plan, refuse_if_all_failed
 from tpstream.study.crew import default_jobs
 from tpstream.study.export import export
 from tpstream.study.piece import Logs, Progress
@@ -67,6 +67,7 @@ def compare(
         sinks=sinks,
     )
     (study,) = conduct(plan, jobs=jobs, folder=place, executor=executor, progress=progress)
+    refuse_if_all_failed([study])
     if place is not None:
         export(place, study)
     return study

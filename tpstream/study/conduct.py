@@ -11,12 +11,13 @@ import numpy as np
 from tpstream.engines.selection import EngineName
 from tpstream.log.forms import check_streams
 from tpstream.model.errors import LogError, StudyError
+from tpstream.model.failed_run import FailedRun
 from tpstream.model.story import story
 from tpstream.policies.form import PolicyForm
 from tpstream.study.asked import ask
 from tpstream.study.crew import count_workers, work
 from tpstream.study.cutter import Cutter
-from tpstream.study.failures import FailedRun, how_to_repeat
+from tpstream.study.failures import how_to_repeat
 from tpstream.study.folder import open_folder
 from tpstream.study.piece import Logs, Progress
 from tpstream.study.plan import Cell, Plan, Task, list_tasks, make_cells
@@ -88,11 +89,14 @@ def conduct(
         )
         for some in stack.enter_context(closing(outcomes)):
             store.keep(some)
-        studies = [_result(plan, cell, store) for cell in plan.cells]
+        return [_result(plan, cell, store) for cell in plan.cells]
+
+
+def refuse_if_all_failed(studies: Sequence[Study]) -> None:
+    """Raise if no run of any study was finished: there is nothing to show."""
     if not any(len(records) for study in studies for records in study.records.values()):
         failures = [failure for study in studies for failure in study.failures]
         raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
-    return studies
 
 
 def _tell_beforehand(plan: Plan, tasks: Sequence[Task], progress: Progress | None, folder: Path | None) -> None:
@@ -132,13 +136,13 @@ def _result(plan: Plan, cell: Cell, store: Store) -> Study:
     failures = [
         FailedRun(
             scenario=titled(scenario.name, cell.settings),
-            policy=asked.label,
+            policy=entrant.choice.label,
             run=run,
             seed=plan.seed,
             reason=reason,
-            repeat=how_to_repeat(plan.scenario, cell.settings, asked, plan.seed, run),
+            repeat=how_to_repeat(plan.scenario, cell.settings, entrant.choice, plan.seed, run),
         )
-        for asked, entrant in zip(plan.asked, cell.entrants, strict=True)
+        for entrant in cell.entrants
         for run, reason in store.failures(entrant.entry, plan.runs).items()
     ]
     records = {one.choice.label: store.records(one.entry, plan.runs, shape) for one in cell.entrants}

@@ -130,7 +130,7 @@ def changed(scenario: Scenario, policies: Sequence[str | PolicyForm] | None, set
         {"kind": choice.form.name, "name": choice.label, **choice.parameters.model_dump(mode="json")}
         for choice in choices
     ]
-    return cell.site.scenario.with_(policies=tables)
+    return cell.site.scenario.with_(policies=tables).noted(cell.settings)
 
 
 def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:

@@ -16,7 +16,7 @@ from tpstream.analysis.regret import pseudo_regret
 from tpstream.analysis.value import CLAIRVOYANT, WAITING, recovery
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import StudyError, UnknownNameError
-from tpstream.study.failures import FailedRun
+from tpstream.model.failed_run import FailedRun
 from tpstream.study.records import Counts, Records
 
 __all__ = ["Contrast", "Study"]

@@ -69,6 +69,7 @@ class Scenario(BaseModel):
 
     _folder: Path = PrivateAttr(Path())
     _source: str | None = PrivateAttr(None)
+    _settings: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def __init__(self, **keys: Any) -> None:
         self._take(keys, Path(), None)
@@ -123,6 +124,17 @@ class Scenario(BaseModel):
         """The file that the scenario comes from, as errors name it."""
         return self._source
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What was set since the file was read and noted, by path, as `--set` takes it."""
+        return self._settings
+
+    def noted(self, settings: Mapping[str, Any]) -> Self:
+        """The same with these settings noted, which were made already: they repeat a failed run."""
+        scenario = self.model_copy()
+        scenario._settings = {**self._settings, **settings}  # noqa: SLF001 (its own)
+        return scenario
+
     def check(self) -> None:
         """Raise unless everything fits together: rewards and timing can be built, the listed policies chosen."""
         if self.horizon < len(self.arms):
@@ -165,7 +177,9 @@ class Scenario(BaseModel):
 
     def with_(self, **changes: Any) -> Self:
         """A copy with other values for these keys, validated anew."""
-        return self.parse({**self._keys(), **changes}, self._folder, source=self._source)
+        scenario = self.parse({**self._keys(), **changes}, self._folder, source=self._source)
+        scenario._settings = self._settings  # noqa: SLF001 (its own)
+        return scenario
 
     def build_rewards(self) -> Rewards:
         """The reward model, built once."""

@@ -11,10 +11,10 @@ import pandas as pd
 from tpstream.analysis.sweep_figure import sweep_figure
 from tpstream.engines.selection import EngineName
 from tpstream.model.errors import StudyError
+from tpstream.model.failed_run import FailedRun
 from tpstream.policies.form import PolicyForm
-from tpstream.study.conduct import conduct, make_plan
+from tpstream.study.conduct import conduct, make_plan, refuse_if_all_failed
 from tpstream.study.export import export, spelled
-from tpstream.study.failures import FailedRun
 from tpstream.study.piece import Progress
 from tpstream.study.result import Study
 from tpstream.study.scenario import Scenario
@@ -123,6 +123,7 @@ def sweep(
         logs=None,
     )
     studies = conduct(plan, jobs=jobs, folder=place, executor=executor, progress=progress)
+    refuse_if_all_failed(studies)
     found = Sweep(scenario.name, plan.seed, tuple(cell.settings for cell in plan.cells), tuple(studies))
     if place is not None:
         export(place, found)
