@@ -139,8 +139,11 @@ def test_failed_runs_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(list(tmp_path.iterdir())) == (3 * 8 if keep else 0)
 
 
-def test_a_policy_that_always_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_that_always_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It has a row without numbers, and the figure is drawn without it."""
+    monkeypatch.setenv("COLUMNS", "120")
     failing = replace(moody.POLICY, create=lambda problem, *_: moody.Moody(problem.arms, gives_up=True))
     found = trial(small(), [failing, "ucb1"], runs=2)
     row = found.table().set_index("policy").loc["moody"]
