@@ -140,13 +140,16 @@ def test_full_report(tmp_path: Path) -> None:
 def test_paper_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`tpstream paper` runs the asked settings, keeps their runs, writes the report and prints the summary."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["tpstream", "paper", "--setting", "spotify", "-n", "2", "-t", "200", "-j", "1"])
+    monkeypatch.setattr(
+        sys, "argv", ["tpstream", "paper", "--setting", "spotify", "-n", "2", "-t", "200", "-j", "1", "--theory"]
+    )
     with pytest.raises(SystemExit) as left:
         main()
     assert not left.value.code
     assert "no run exceeds its upper bound" in " ".join(capsys.readouterr().out.split())
     assert (tmp_path / "docs" / "reproduction.md").is_file()
     assert (tmp_path / "logs" / "paper" / "spotify-like-200").is_dir()
+    assert (tmp_path / "docs" / "images" / "theory-spotify-like.png").is_file()
 
 
 def test_unknown_setting() -> None:

@@ -48,6 +48,9 @@ def paper(
     report: Annotated[
         Path, typer.Option("--report", metavar="FILE", help="The page; its figures go to `images` beside it.")
     ] = Path("docs/reproduction.md"),
+    theory: Annotated[
+        bool, typer.Option("--theory", metavar="", help="Draw every scenario between its bounds, too.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the paper's settings again and write what agrees with its numbers and what does not."""
@@ -66,6 +69,10 @@ def paper(
         progress=lambda name: show_progress(name, show=not quiet),
     )
     files = write_report(found, report)
+    if theory:
+        from tpstream.study.paper.figures import draw_all_bounds
+
+        files += draw_all_bounds(found, report.parent / "images")
     _show(found)
     if not quiet:
         typer.echo(f"report: {files[0]} ({len(files) - 1} figures beside it)")

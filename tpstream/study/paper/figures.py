@@ -1,6 +1,6 @@
 """Figures of the reproduction: regret over time in all settings, as the paper shows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -144,14 +144,28 @@ def draw_spotify(found: Reproduction, path: Path) -> None:
 
 def draw_theory(found: Reproduction, path: Path) -> None:
     """The long run between its bounds."""
-    scenario = found.scenarios["setting-5"]
-    choices = [scenario.policy(policy) for policy in FOUR]
-    known = [(NAMES[label], kind, groups) for label, kind, groups in known_to_theory(choices)]
-    curve = {NAMES[policy]: found.curves("setting-5", policy).since(TENTH_ROUND) for policy in FOUR}
+    draw_between_bounds(found, "setting-5", FOUR, "Setting 5", path)
+
+
+def draw_all_bounds(found: Reproduction, folder: Path) -> list[Path]:
+    """Every scenario that was run, with all its policies, between its bounds; returns the files."""
+    paths = []
+    for _, scenario, study in found.worlds():
+        paths.append(folder / f"theory-{scenario.name}.png")
+        draw_between_bounds(found, scenario.name, list(study.records), scenario.name, paths[-1])
+    return paths
+
+
+def draw_between_bounds(found: Reproduction, name: str, policies: Sequence[str], title: str, path: Path) -> None:
+    """The regret of some policies, the bounds of each, and the lower ones."""
+    scenario = found.scenarios[name]
+    choices = [scenario.policy(policy) for policy in policies]
+    known = [(NAMES.get(label, label), kind, groups) for label, kind, groups in known_to_theory(choices)]
+    curve = {NAMES.get(policy, policy): found.curves(name, policy).since(TENTH_ROUND) for policy in policies}
     rounds = next(iter(curve.values())).rounds
     bounds = bounds_of(scenario.problem(), known)
-    title = "Setting 5: upper (dashed) and lower (dotted) bounds"
-    intervals = {name: one.interval for name, one in curve.items()}
+    intervals = {label: one.interval for label, one in curve.items()}
+    title = f"{title}: upper (dashed) and lower (dotted) bounds"
     regret_figure(path, title, rounds, intervals, log_rounds=True, bounds=bounds)
 
 
