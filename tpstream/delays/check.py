@@ -16,7 +16,7 @@ def check_schedule(
 
     `first` is how many pulls of the arm came before these; with `whole` the offsets must be whole numbers.
     """
-    pulls = tell_pulls(first, len(before.offsets), arm)
+    pulls = spell_pulls(first, len(before.offsets), arm)
     if not isinstance(schedule, Schedule):
         raise DelayError(f"{name}: apply must return a Schedule for {pulls}, got {type(schedule).__name__}")
     check_array(schedule.offsets, before.offsets, f"{name}: offsets of {pulls}")
@@ -31,7 +31,7 @@ def check_schedule(
         where.check(offsets == np.floor(offsets), offsets, fault)
 
 
-def tell_pulls(first: int, count: int, arm: str) -> str:
+def spell_pulls(first: int, count: int, arm: str) -> str:
     """Which pulls of an arm an error is about: so many, after the first ones."""
     return f"pulls {first + 1} to {first + count} of arm {arm!r}"
 

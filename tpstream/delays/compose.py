@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.delays.check import check_reported, check_schedule, check_times, tell_pulls
+from tpstream.delays.check import check_reported, check_schedule, check_times, spell_pulls
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DelayError, TpstreamError
 from tpstream.model.protocols import ArrivalProcess, CalendarDelay, DelayProcess, Schedule
@@ -42,7 +42,7 @@ def sample_schedule(
     rewards = read_only(rewards)
     for delay, name in zip(delays, names, strict=True):
         before = Schedule(read_only(schedule.offsets), read_only(schedule.lost))
-        pulls = tell_pulls(first, len(rewards), told)
+        pulls = spell_pulls(first, len(rewards), told)
         schedule = guarded(partial(delay.apply, before, rewards, arm, stream), name, pulls)
         whole = whole and delay.whole
         check_schedule(schedule, before, name, told, first=first, whole=whole)

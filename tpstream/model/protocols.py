@@ -127,7 +127,7 @@ class PullContext(Protocol):
     """When each part that is not lost arrives at this process, and its number; by time, then part."""
 
     def wait_until(self, time: float) -> "simpy.Event":
-        """An event at exactly this time, which must not be past."""
+        """An event at exactly this time, or now if that is past."""
         ...
 
     def deliver(self, part: int) -> None:
