@@ -14,11 +14,11 @@ So shortfall = pseudo-regret + outstanding + luck, where luck is the sum over cl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tpstream.analysis.bounds import Bound, Known, bounds_of
 from tpstream.analysis.gather import Gathered, gather
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.ledger import Ledger
@@ -28,6 +28,9 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
 from tpstream.model.problem import Problem
+
+if TYPE_CHECKING:
+    from tpstream.analysis.bounds import Bound, Known
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +58,14 @@ class LogRegret:
     accounts: Mapping[str, Account]
     notes: tuple[str, ...]
     problem: Problem
-    known: tuple[Known, ...]
+    known: "tuple[Known, ...]"
     """The policies as the theory sees them."""
 
     @property
-    def bounds(self) -> list[Bound]:
+    def bounds(self) -> "list[Bound]":
         """The lower bounds, and the upper ones of the policies that the theory knows."""
+        from tpstream.analysis.bounds import bounds_of  # noqa: PLC0415 (SciPy's functions, which regret does not need)
+
         return bounds_of(self.problem, self.known)
 
     def regret(self, policy: str) -> Floats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import app
-from tpstream.cli.options import AsJson, Quiet
+from tpstream.cli.options import AsJson, LogX, Quiet, Theory
 from tpstream.cli.output import print_table
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ def regret(
         bool, typer.Option("--pulls", metavar="", help="Read pulls only: pseudo-regret, much faster.")
     ] = False,
     figure: Figure = None,
-    log_x: Annotated[bool, typer.Option("--log-x", metavar="", help="Draw rounds on a logarithmic axis.")] = False,
-    theory: Annotated[
-        bool, typer.Option("--theory", metavar="", help="Draw the paper's bounds too (see `tpstream theory`).")
-    ] = False,
+    log_x: LogX = False,
+    theory: Theory = False,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -174,6 +174,10 @@ LogDetail = Annotated[
         help="Every event; only the pulls, for regret and not for a replay; or every event and the policy's indices.",
     ),
 ]
+LogX = Annotated[bool, typer.Option("--log-x", metavar="", help="Draw rounds on a logarithmic axis.")]
+Theory = Annotated[
+    bool, typer.Option("--theory", metavar="", help="Draw the paper's bounds too (see `tpstream theory`).")
+]
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(

@@ -24,6 +24,7 @@ from tpstream.cli.options import (
     LogFormat,
     LogFormats,
     Logs,
+    LogX,
     Out,
     Plugins,
     PolicyNames,
@@ -33,6 +34,7 @@ from tpstream.cli.options import (
     ScenarioPath,
     Seed,
     Sinks,
+    Theory,
     check_log_options,
 )
 from tpstream.cli.output import show_progress
@@ -75,10 +77,8 @@ def compare(
             help="Where the figure goes: PNG, SVG or PDF by its ending. One that is there already is drawn anew.",
         ),
     ] = None,
-    log_x: Annotated[bool, typer.Option("--log-x", metavar="", help="Draw rounds on a logarithmic axis.")] = False,
-    theory: Annotated[
-        bool, typer.Option("--theory", metavar="", help="Draw the paper's bounds too (see `tpstream theory`).")
-    ] = False,
+    log_x: LogX = False,
+    theory: Theory = False,
     value: Annotated[
         bool,
         typer.Option(
