@@ -38,7 +38,7 @@ imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
-INTERPRETED := $(wildcard $(addprefix tests/test_,policies.py time_order.py sums.py ring.py planted_faults.py parity.py log_check.py log_regret.py))
+INTERPRETED := tests/policies/test_policies.py tests/policies/test_exact_sums.py tests/model/test_pull_rows.py tests/engines/test_time_order.py tests/engines/test_planted_faults.py tests/engines/test_parity.py tests/log/test_contract.py tests/analysis/test_log_regret.py
 
 unit: $(VENV)/installed-dev
 	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=0

@@ -25,11 +25,11 @@ import numpy as np
 from simpy_floor import bare_simpy
 
 from tpstream import Scenario, simulate
-from tpstream.engines.draws import Draws, Reader
-from tpstream.engines.selection import EngineName
+from tpstream.engines.draws import Draws, DrawsReader
+from tpstream.engines.engine import EngineName
 from tpstream.model.arrays import Ints
-from tpstream.model.streams import BLOCK, Purpose, open_stream
-from tpstream.study.run import make_world, open_run
+from tpstream.model.random_streams import BLOCK, Purpose, open_stream
+from tpstream.run.simulate import make_world, open_run
 
 POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 SIMPY_ROUNDS, PYTHON_ROUNDS = 2000, 2000
@@ -47,12 +47,12 @@ print(time.thread_time() - began)
 def decide_all(scenario: Scenario, policy: str, engine: EngineName = "compiled") -> Ints:
     """The arms of a run, without a log."""
     running = open_run(scenario, scenario.policy(policy), scenario.seed, 0, engine=engine)
-    return np.concatenate(list(running.stretches()))
+    return np.concatenate(list(running.round_batches()))
 
 
 def draw_only(scenario: Scenario, arms: Ints) -> None:
     """The draws of a run with these decisions as the engines make them: blocks, checked, with their totals."""
-    reader = Reader(Draws(make_world(scenario, scenario.seed, 0)))
+    reader = DrawsReader(Draws(make_world(scenario, scenario.seed, 0)))
     for arm, pulls in enumerate(np.bincount(arms).tolist()):
         for _ in range(0, pulls, BLOCK):
             reader.next_block(arm)

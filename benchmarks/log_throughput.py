@@ -24,18 +24,16 @@ import structlog
 
 from tpstream import Scenario
 from tpstream.analysis.regret import regret_by_round
-from tpstream.log.columns import to_columns
-from tpstream.log.frame import frame
-from tpstream.log.header import Header
-from tpstream.log.reader import read_log
-from tpstream.log.sink import Sink
+from tpstream.log.reader import frame, read_log
+from tpstream.log.schema import Header, to_columns
+from tpstream.log.writer import Sink
 from tpstream.model.events import Events, Kind
-from tpstream.study.run import make_header
+from tpstream.run.simulate import make_header
 
 SETTING = Path(__file__).parents[1] / "scenarios" / "paper" / "setting-1.toml"
 SPAN, GROUPS, ARMS = 100, 20, 10
 NUMBERS = ("seq", "time", "round", "pull", "arm", "part", "value")
-STRETCH = 1000
+ROUNDS_PER_BATCH = 1000
 """Rounds that are made at a time."""
 SHARES = {"json": 10, "structlog": 40}
 """The slow ways get only this part of the events."""
@@ -57,8 +55,8 @@ def _stretches(rounds: int) -> Iterator[Events]:
     kinds = np.array([Kind.PULL, Kind.PARTIAL, Kind.CLOSED, *[Kind.PARTIAL] * (SPAN - 1)], dtype=np.int8)
     ages = np.array([0, SPAN - 1, SPAN - 1, *range(SPAN - 2, -1, -1)])
     seq = 0
-    for first in range(1, rounds + 1, STRETCH):
-        round = np.arange(first, min(first + STRETCH, rounds + 1))[:, None]
+    for first in range(1, rounds + 1, ROUNDS_PER_BATCH):
+        round = np.arange(first, min(first + ROUNDS_PER_BATCH, rounds + 1))[:, None]
         there = round - ages > 0
         pull = (round - ages)[there]
         kind, part, rounds_of = (np.broadcast_to(row, there.shape)[there] for row in (kinds, parts, round))

@@ -26,11 +26,10 @@ import psutil
 from distributed import Client
 
 from tpstream import Scenario, Study, compare
-from tpstream.study import cutter
-from tpstream.study.cluster import dask_executor
-from tpstream.study.piece import Piece
-from tpstream.study.records import Outcome
-from tpstream.study.store import NAME, Store
+from tpstream.experiment import chunks as chunker
+from tpstream.experiment.executors import dask_executor
+from tpstream.experiment.store import NAME, RunResult, Store
+from tpstream.experiment.worker import Chunk
 
 WORKERS = 2
 SCENARIO = "setting-2-200-20"
@@ -115,17 +114,17 @@ def measure(study: Callable[[Path], Study]) -> Cost:
 @contextmanager
 def noted_pieces(spent: list[float]) -> Iterator[None]:
     """Note the seconds of every piece that is done."""
-    learn = cutter.Cutter.learn
+    learn = chunker.Chunker.learn
 
-    def noted(self: cutter.Cutter, piece: Piece, seconds: float) -> None:
+    def noted(self: chunker.Chunker, piece: Chunk, seconds: float) -> None:
         spent.append(seconds)
         learn(self, piece, seconds)
 
-    cutter.Cutter.learn = noted  # type: ignore[method-assign]
+    chunker.Chunker.learn = noted  # type: ignore[method-assign]
     try:
         yield
     finally:
-        cutter.Cutter.learn = learn  # type: ignore[method-assign]
+        chunker.Chunker.learn = learn  # type: ignore[method-assign]
 
 
 def processor_seconds() -> float:
@@ -153,12 +152,12 @@ def pieces(runs: int) -> None:
 
 def one_by_one(scenario: Scenario, runs: int, executor: Executor | None) -> float:
     """The seconds of a study in which every run is a piece of its own."""
-    lengths = cutter.LENGTH, cutter.LENGTH_PER_WORKER
-    cutter.LENGTH = cutter.LENGTH_PER_WORKER = 0.0
+    lengths = chunker.LENGTH, chunker.LENGTH_PER_WORKER
+    chunker.LENGTH = chunker.LENGTH_PER_WORKER = 0.0
     try:
         return measure(lambda folder: compare(scenario, ["uniform"], runs=runs, executor=executor, folder=folder)).wall
     finally:
-        cutter.LENGTH, cutter.LENGTH_PER_WORKER = lengths
+        chunker.LENGTH, chunker.LENGTH_PER_WORKER = lengths
 
 
 def short_runs(runs: int) -> None:
@@ -191,7 +190,7 @@ def store_rate(rows: int = 20_000, size: int = 700) -> None:
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
         began = time.perf_counter()
         for first in range(0, rows, 100):
-            store.keep([Outcome("entry", run, os.urandom(size), 1.0) for run in range(first, first + 100)])
+            store.keep([RunResult("entry", run, os.urandom(size), 1.0) for run in range(first, first + 100)])
         seconds = time.perf_counter() - began
     print(f"\nthe store takes {rows / seconds:,.0f} results a second, {rows / seconds / 100:,.0f} pieces of 100")
 

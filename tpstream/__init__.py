@@ -1,22 +1,24 @@
 """Simulate, record, replay and analyse decisions whose feedback trickles in over time."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis, diagnose
     from tpstream.analysis.log_regret import LogRegret, log_regret
-    from tpstream.analysis.trial import Trial, read_trial
+    from tpstream.experiment.compare import compare
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep, sweep
     from tpstream.log.reader import Log, read_log, read_logs
     from tpstream.model.errors import TpstreamError
-    from tpstream.study.compare import compare
-    from tpstream.study.plugins import Plugin, load_plugin
-    from tpstream.study.replay import Replay, WhatIf, replay, what_if
-    from tpstream.study.result import Study
-    from tpstream.study.run import Run, simulate
-    from tpstream.study.scenario import Scenario
-    from tpstream.study.sweep import Sweep, sweep
-    from tpstream.study.trial import trial
+    from tpstream.replay.replay import Replay, WhatIf, replay, what_if
+    from tpstream.run.simulate import Run, simulate
+    from tpstream.scenario.plugins import Plugin, load_plugin
+    from tpstream.scenario.scenario import Scenario
+    from tpstream.trial.characteristics import Trial, read_trial
+    from tpstream.trial.trial import trial
 
 __all__ = [
     "Diagnosis",
@@ -49,28 +51,40 @@ _HOMES = {
     "Diagnosis": "tpstream.analysis.diagnose",
     "Log": "tpstream.log.reader",
     "LogRegret": "tpstream.analysis.log_regret",
-    "Plugin": "tpstream.study.plugins",
-    "Replay": "tpstream.study.replay",
-    "Run": "tpstream.study.run",
-    "Scenario": "tpstream.study.scenario",
-    "Study": "tpstream.study.result",
-    "Sweep": "tpstream.study.sweep",
+    "Plugin": "tpstream.scenario.plugins",
+    "Replay": "tpstream.replay.replay",
+    "Run": "tpstream.run.simulate",
+    "Scenario": "tpstream.scenario.scenario",
+    "Study": "tpstream.experiment.result",
+    "Sweep": "tpstream.experiment.sweep",
     "TpstreamError": "tpstream.model.errors",
-    "Trial": "tpstream.analysis.trial",
-    "WhatIf": "tpstream.study.replay",
-    "compare": "tpstream.study.compare",
+    "Trial": "tpstream.trial.characteristics",
+    "WhatIf": "tpstream.replay.replay",
+    "compare": "tpstream.experiment.compare",
     "diagnose": "tpstream.analysis.diagnose",
-    "load_plugin": "tpstream.study.plugins",
+    "load_plugin": "tpstream.scenario.plugins",
     "log_regret": "tpstream.analysis.log_regret",
     "read_log": "tpstream.log.reader",
     "read_logs": "tpstream.log.reader",
-    "read_trial": "tpstream.analysis.trial",
-    "replay": "tpstream.study.replay",
-    "simulate": "tpstream.study.run",
-    "sweep": "tpstream.study.sweep",
-    "trial": "tpstream.study.trial",
-    "what_if": "tpstream.study.replay",
+    "read_trial": "tpstream.trial.characteristics",
+    "replay": "tpstream.replay.replay",
+    "simulate": "tpstream.run.simulate",
+    "sweep": "tpstream.experiment.sweep",
+    "trial": "tpstream.trial.trial",
+    "what_if": "tpstream.replay.replay",
 }
+
+
+class _Package(ModuleType):
+    """This package; `tpstream.replay` and `tpstream.trial` are the functions, not the folders of the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system sets every imported subpackage as an attribute of its parent, which would hide a function.
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from tpstream.log.columns import Columns
-from tpstream.log.header import Header
 from tpstream.log.reader import Log
+from tpstream.log.schema import Columns, Header
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.compiled import compiled_loop
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
-from tpstream.model.ring import Ring
+from tpstream.model.numba_support import compiled_loop
+from tpstream.model.pull_rows import Ring
 
 PARTIAL, CLOSED = 1, 2  # Kind's numbers; Numba wants plain ones
 SAMPLE = 200

@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tpstream.analysis.gather import Gathered, gather
 from tpstream.analysis.intervals import Interval, t_interval
-from tpstream.analysis.ledger import Ledger
-from tpstream.analysis.regret import checkpoints, count_pulls, pseudo_regret
+from tpstream.analysis.logs import WorldLogs, gather
+from tpstream.analysis.regret import Ledger, checkpoints, count_pulls, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
-from tpstream.model.problem import Problem
+from tpstream.model.world import Problem
 
 if TYPE_CHECKING:
-    from tpstream.analysis.bounds import Bound, Known
+    from tpstream.analysis.theory import Bound, Known
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class LogRegret:
     @property
     def bounds(self) -> "list[Bound]":
         """The lower bounds, and the upper ones of the policies that the theory knows."""
-        from tpstream.analysis.bounds import bounds_of  # noqa: PLC0415 (SciPy's functions, which regret does not need)
+        from tpstream.analysis.theory import bounds_of  # noqa: PLC0415 (SciPy's functions, which regret does not need)
 
         return bounds_of(self.problem, self.known)
 
@@ -195,7 +194,7 @@ def _account(ledgers: list[Ledger], reach: int, *, whole: bool) -> Account:
     )
 
 
-def _notes(gathered: Gathered, bare: list[Log], last: int) -> tuple[str, ...]:
+def _notes(gathered: WorldLogs, bare: list[Log], last: int) -> tuple[str, ...]:
     torn = [f"{log.path}: {log.truncated}" for logs in gathered.logs.values() for log in logs if not log.complete]
     short = [f"curves end at round {last} of {gathered.header.horizon}"] if last < gathered.header.horizon else []
     blind = [f"{bare[0].path}: holds only the pulls, so what was delivered is not known"] if bare else []

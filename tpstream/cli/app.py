@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from tpstream.model.errors import TpstreamError
-from tpstream.model.version import own_version
+from tpstream.model.notes import own_version
 
-COMMANDS = ("simulate", "studies", "trial", "replay", "evidence", "logs", "theory", "paper", "data", "describe", "new")
+COMMANDS = ("run", "study", "trial", "replay", "logs", "describe", "paper", "data")
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
@@ -79,6 +79,6 @@ def _before(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
     if verbose:
-        from tpstream.model.story import VERBOSE
+        from tpstream.model.notes import VERBOSE
 
         os.environ[VERBOSE] = "1"

@@ -44,7 +44,7 @@ def spotify(
     from rich.console import Console
     from rich.progress import Progress
 
-    from tpstream.study.spotify.playlists import prepare
+    from tpstream.datasets.spotify_playlists import prepare
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
@@ -82,7 +82,7 @@ def actg175(
 
     Patients who left early go on like others of the same treatment who were still at risk, drawn with a fixed seed.
     """
-    from tpstream.study.actg175 import ARMS, BLOCKS, prepare
+    from tpstream.datasets.actg175 import ARMS, BLOCKS, prepare
 
     done = prepare(out, force=force)
     rows = []

@@ -52,7 +52,7 @@ def check_log_options(log: Path | None, form: LogFormats, detail: LogDetails) ->
 def load_plugins(paths: list[Path] | None) -> None:
     """Load the plug-in files that were named."""
     if paths:
-        from tpstream.study.plugins import load_plugin
+        from tpstream.scenario.plugins import load_plugin
 
         for path in paths:
             load_plugin(path)

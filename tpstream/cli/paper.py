@@ -10,7 +10,7 @@ from tpstream.cli.options import Jobs, Quiet, Runs, Seed, at_least
 from tpstream.cli.output import print_table, show_progress
 
 if TYPE_CHECKING:
-    from tpstream.study.paper.reproduction import Reproduction
+    from tpstream.paper.reproduction import Reproduction
 
 
 @app.command(rich_help_panel="Simulate", epilog="Example: tpstream paper --setting 2 --setting 2.3 --runs 10")
@@ -54,10 +54,10 @@ def paper(
     quiet: Quiet = False,
 ) -> None:
     """Run the paper's settings again and write what agrees with its numbers and what does not."""
-    from tpstream.study.compare import default_jobs
-    from tpstream.study.paper.report import write_report
-    from tpstream.study.paper.reproduction import reproduce
-    from tpstream.study.paper.settings import find_settings
+    from tpstream.experiment.compare import default_jobs
+    from tpstream.paper.report import write_report
+    from tpstream.paper.reproduction import reproduce
+    from tpstream.paper.settings import find_settings
 
     found = reproduce(
         find_settings(setting),
@@ -70,7 +70,7 @@ def paper(
     )
     files = write_report(found, report)
     if theory:
-        from tpstream.study.paper.figures import draw_all_bounds
+        from tpstream.paper.figures import draw_all_bounds
 
         files += draw_all_bounds(found, report.parent / "images")
     _show(found)
@@ -80,7 +80,7 @@ def paper(
 
 def _show(found: "Reproduction") -> None:
     """The summary of the report."""
-    from tpstream.study.paper.summary import promises
+    from tpstream.paper.report import promises
 
     rows = [[text.replace("`", "").replace("**", "") for text in row] for row in promises(found)]
     print_table(["promise", "found", "kept"], rows, title=f"{found.runs} runs in {sum(found.seconds.values()):,.0f} s")

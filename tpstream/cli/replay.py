@@ -13,7 +13,7 @@ from tpstream.cli.output import print_table
 if TYPE_CHECKING:
     from tpstream.log.reader import Log
     from tpstream.model.arrays import Floats
-    from tpstream.study.replay import Replay, WhatIf
+    from tpstream.replay.replay import Replay, WhatIf
 
 DIVERGED = 1
 """The exit code of a replay that found another decision; a log that cannot be used is an error, 2."""
@@ -58,8 +58,8 @@ def replay(
     another policy the log's world is run again under that one, on the same random numbers, and both are compared.
     """
     from tpstream.log.reader import read_log
-    from tpstream.study.replay import is_own, what_if
-    from tpstream.study.replay import replay as replay_log
+    from tpstream.replay.replay import is_own, what_if
+    from tpstream.replay.replay import replay as replay_log
 
     load_plugins(plugin)
     opened = read_log(log)
@@ -90,8 +90,8 @@ def show_replay(log: "Log", result: "Replay", *, as_json: bool, quiet: bool) -> 
                     "seq": found.seq,
                     "logged": found.logged,
                     "decided": found.decided,
-                    "logged_indices": spelled(found.logged_indices),
-                    "indices": spelled(found.indices),
+                    "logged_indices": column_values(found.logged_indices),
+                    "indices": column_values(found.indices),
                 },
             }
         )
@@ -103,7 +103,7 @@ def show_replay(log: "Log", result: "Replay", *, as_json: bool, quiet: bool) -> 
             f"diverged: in round {found.round} (event {found.seq}) the log has arm {arms[found.logged]!r}, "
             f"{result.policy} decides for {arms[found.decided]!r}"
         )
-        logged = spelled(found.logged_indices) or ["not logged"] * len(arms)
+        logged = column_values(found.logged_indices) or ["not logged"] * len(arms)
         rows = [[name, str(one), str(other)] for name, one, other in zip(arms, logged, found.indices, strict=True)]
         print_table(["arm", "index in the log", f"index of {result.policy}"], rows)
     echo_notes(result.notes, quiet=quiet)
@@ -149,7 +149,7 @@ def echo_json(found: dict[str, Any]) -> None:
     typer.echo(json.dumps(found, indent=2, allow_nan=False))
 
 
-def spelled(indices: "Floats | None") -> list[float | str] | None:
+def column_values(indices: "Floats | None") -> list[float | str] | None:
     """Indices as JSON can carry them: words for those that are not finite."""
     if indices is None:
         return None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import app
-from tpstream.cli.findings import as_records, report_failures
 from tpstream.cli.options import (
     AsJson,
     Force,
@@ -23,12 +22,12 @@ from tpstream.cli.options import (
     Seed,
     Settings,
 )
-from tpstream.cli.output import print_table, show_progress
-from tpstream.cli.simulate import load_scenario, with_settings
-from tpstream.cli.studies import CODES
+from tpstream.cli.output import as_records, print_table, report_failures, show_progress
+from tpstream.cli.run import load_scenario, with_settings
+from tpstream.cli.study import CODES
 
 if TYPE_CHECKING:
-    from tpstream.analysis.trial import Trial
+    from tpstream.trial.characteristics import Trial
 
 
 @app.command(
@@ -60,12 +59,12 @@ def trial(
 
     Every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
     """
-    from tpstream.study import trial as trial_module
-    from tpstream.study.compare import default_jobs
+    from tpstream.experiment.compare import default_jobs
+    from tpstream.trial import trial as trial_module
 
     chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)
     if figure is not None:
-        from tpstream.analysis.figures import prepare_figure
+        from tpstream.figures.style import prepare_figure
 
         prepare_figure(figure)
     with show_progress(chosen.name, show=not (quiet or as_json)) as progress:
@@ -80,7 +79,7 @@ def trial(
             progress=progress,
         )
     if figure is not None:
-        from tpstream.analysis.trial_figure import trial_figure
+        from tpstream.trial.figure import trial_figure
 
         trial_figure(figure, found)
     show_trial(found, figure, as_json=as_json, quiet=quiet)

@@ -1,4 +1,6 @@
-"""The draws of a run: the n-th pull of an arm pays the same, and meets the same delays, whatever the policy."""
+"""The draws of a run: the n-th pull of an arm pays the same, and meets the same delays, whatever the policy.
+
+Digests of a block of rewards: sums of consecutive parts, added in the order of the parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,13 +8,55 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tpstream.delays.compose import sample_schedule
-from tpstream.engines.digests import fill_sums
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import RewardError, TpstreamError
-from tpstream.model.protocols import Recorded, Schedule
-from tpstream.model.streams import BLOCK, Purpose, open_stream
+from tpstream.model.interfaces import Recorded, Schedule
+from tpstream.model.numba_support import compiled_loop
+from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
+from tpstream.timing.pipeline import sample_schedule
+
+ROWS = 4
+"""Pulls whose sums are taken at once: a processor adds several numbers in the time that one addition takes."""
+
+
+def fill_sums(block: Floats, sums: Floats) -> None:
+    """Write every pull's sums over equal groups of its parts, (pull, group); with one group, the cumulative reward."""
+    whole = len(block) // ROWS * ROWS
+    _add_four(block[:whole], sums[:whole])
+    if whole < len(block):
+        _add_one(block[whole:], sums[whole:])
+
+
+@compiled_loop
+def _add_four(block: Floats, sums: Floats) -> None:
+    groups = sums.shape[1]
+    width = block.shape[1] // groups
+    for pull in range(0, block.shape[0], 4):
+        for group in range(groups):
+            first = second = third = fourth = 0.0
+            for part in range(group * width, (group + 1) * width):
+                first += block[pull, part]
+                second += block[pull + 1, part]
+                third += block[pull + 2, part]
+                fourth += block[pull + 3, part]
+            sums[pull, group] = first
+            sums[pull + 1, group] = second
+            sums[pull + 2, group] = third
+            sums[pull + 3, group] = fourth
+
+
+@compiled_loop
+def _add_one(block: Floats, sums: Floats) -> None:
+    groups = sums.shape[1]
+    width = block.shape[1] // groups
+    for pull in range(block.shape[0]):
+        for group in range(groups):
+            total = 0.0
+            for part in range(group * width, (group + 1) * width):
+                total += block[pull, part]
+            sums[pull, group] = total
+
 
 TOLERANCE = 1e-9
 """How far a sum of parts may exceed its arm's maximum by rounding, as a share of the maximum."""
@@ -107,7 +151,7 @@ class Draws:
         )
 
 
-class Reader:
+class DrawsReader:
     """One policy's way through the draws."""
 
     def __init__(self, draws: Draws) -> None:

@@ -1,4 +1,6 @@
-"""The SimPy engine, the reference: a process per pull emits its parts, a policy process decides, the bus tells."""
+"""The SimPy engine, the reference: a process per pull emits its parts, a policy process decides, the bus tells.
+
+The timetable of one pull: when each of its parts comes to which end, and when the pull is closed."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -7,21 +9,48 @@ import numpy as np
 import simpy
 from simpy.events import Event
 
-from tpstream.delays.compose import guarded
-from tpstream.engines.bus import Bus
-from tpstream.engines.clock import STRETCH, decision_times
-from tpstream.engines.draws import Draws, Pull, Reader
-from tpstream.engines.errand import Errand
-from tpstream.engines.outbox import Outbox
-from tpstream.engines.timeline import CLOSING, DECISION, END, Timeline
-from tpstream.engines.timetable import timetable
+from tpstream.engines.draws import Draws, DrawsReader, Pull
+from tpstream.engines.engine import Bus
+from tpstream.engines.simpy_clock import CLOSING, DECISION, END, Timeline
+from tpstream.engines.simpy_events import DROPPED, IMPUTED, LATE, PARTIAL, EventBuffer
+from tpstream.engines.simpy_process import ProcessPull
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import DelayError, TpstreamError
-from tpstream.model.protocols import Policy, ProcessDelay
-from tpstream.model.streams import Purpose, open_stream
-from tpstream.model.world import World
-from tpstream.policies.blame import blame
+from tpstream.model.errors import DelayError, TpstreamError, blame
+from tpstream.model.interfaces import Policy, ProcessDelay
+from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Timing, World
 from tpstream.policies.runner import check_arm
+from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times, guarded
+
+
+def timetable(
+    event_buffer: EventBuffer, pull: int, time: float, times: Floats, lost: Bools, timing: Timing
+) -> list[tuple[float, int]]:
+    """The moments of a pull whose parts come to their ends at these times, and the events there, in order.
+
+    A pull is closed when nothing of it is missing any more, or when its window ends; a part due at that very moment
+    is still credited. What did not come until then is credited with the default, if there is one.
+    """
+    closing = closing_time(times, time, timing.window)
+    late = ~lost & (times > closing)
+    kinds = np.where(lost, DROPPED, np.where(late, LATE, PARTIAL))
+    moments = [
+        (due, event_buffer.code(pull, part, kind))
+        for part, (due, kind) in enumerate(zip(times.tolist(), kinds.tolist(), strict=True), start=1)
+    ]
+    if timing.default is not None:
+        missing = np.flatnonzero(lost | late) + 1
+        moments.extend((closing, event_buffer.code(pull, part, IMPUTED)) for part in missing.tolist())
+    moments.append((closing, event_buffer.closed_code(pull)))
+    moments.sort()
+    return moments
+
+
+def closing_time(times: Floats, time: float, window: float | None) -> float:
+    """When a pull is closed whose parts come to their ends at these times."""
+    last = float(times.max())
+    return last if window is None else min(last, time + window)
+
 
 Process = Generator[Event, None, None]
 
@@ -37,7 +66,7 @@ class SimpyEngine:
         *,
         clairvoyant: bool = False,
         indices: bool = False,
-        reader: Reader | None = None,
+        reader: DrawsReader | None = None,
     ) -> None:
         problem, timing = world.problem, world.timing
         self._world = world
@@ -45,9 +74,9 @@ class SimpyEngine:
         self._label = label
         self._indices = indices
         default = np.nan if timing.default is None else timing.default
-        self._outbox = Outbox(problem, clairvoyant=clairvoyant, default=default)
-        self._timeline = Timeline(self._outbox.open_instant)
-        self._reader = Reader(Draws(world)) if reader is None else reader
+        self._event_buffer = EventBuffer(problem, clairvoyant=clairvoyant, default=default)
+        self._timeline = Timeline(self._event_buffer.open_instant)
+        self._reader = DrawsReader(Draws(world)) if reader is None else reader
         self._offsets = np.arange(problem.span, dtype=np.float64)
         self._none_lost = np.zeros(problem.span, dtype=np.bool_)
         self._resources = {name: simpy.Resource(self._timeline, size) for name, size in timing.resources.items()}
@@ -59,13 +88,13 @@ class SimpyEngine:
         self.bus = Bus()
         self.bus.subscribe(f"policy {label}", policy)
 
-    def stretches(self) -> Iterator[Ints]:
+    def round_batches(self) -> Iterator[Ints]:
         """Let time pass; yields the arms of the rounds, a stretch at a time."""
         self._timeline.process(self._guard(self._decide()))
         told = 0
         while told < self._world.problem.horizon:
             self._pass_time(self._pause)
-            yield self._outbox.arms[told : self._round]
+            yield self._event_buffer.arms[told : self._round]
             told = self._round
         if self._world.drain:
             self._pass_time()
@@ -73,7 +102,7 @@ class SimpyEngine:
 
     def run(self) -> Ints:
         """Let all time pass; returns the arm of every round."""
-        return np.concatenate(list(self.stretches()))
+        return np.concatenate(list(self.round_batches()))
 
     def _decide(self) -> Process:
         """The policy process: in every round, hear what was delivered before, decide, start the pull."""
@@ -91,10 +120,10 @@ class SimpyEngine:
             except Exception as error:
                 raise blame(error, self._label, f"in round {round}") from error
             drawn = self._reader.next_pull(arm)
-            self._outbox.add_pull(round, time, arm, drawn.rewards)
+            self._event_buffer.add_pull(round, time, arm, drawn.rewards)
             self._timeline.process(self._start(round, time, arm, drawn))
             self._round = round
-            if round % STRETCH == 0 and round < problem.horizon:
+            if round % ROUNDS_PER_BATCH == 0 and round < problem.horizon:
                 self._stop()
         yield self._timeline.moment(time, END)
         self._stop()
@@ -109,36 +138,36 @@ class SimpyEngine:
         lost = self._none_lost if drawn.lost is None else drawn.lost
         times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets, pull)
         if timing.process is not None:
-            return self._guard(self._run_errand(timing.process, pull, time, arm, times, lost))
-        return self._follow(pull, timetable(self._outbox, pull, time, times, lost, timing))
+            return self._guard(self._run_process_pull(timing.process, pull, time, arm, times, lost))
+        return self._follow(pull, timetable(self._event_buffer, pull, time, times, lost, timing))
 
     def _emit(self, pull: int, time: float) -> Process:
         """Deliver each part at its time, then close."""
-        known, tick, deliver = self._timeline.ticks.get, self._timeline.tick, self._outbox.codes.append
-        for due, code in zip((self._offsets + time).tolist(), self._outbox.partial_codes(pull), strict=True):
+        known, tick, deliver = self._timeline.ticks.get, self._timeline.tick, self._event_buffer.codes.append
+        for due, code in zip((self._offsets + time).tolist(), self._event_buffer.partial_codes(pull), strict=True):
             yield known(due) or tick(due)
             deliver(code)
-        deliver(self._outbox.closed_code(pull))
-        self._outbox.finished.append(pull)
+        deliver(self._event_buffer.closed_code(pull))
+        self._event_buffer.finished.append(pull)
 
     def _follow(self, pull: int, moments: list[tuple[float, int]]) -> Process:
         """Do what the timetable says."""
-        now, deliver = None, self._outbox.codes.append
+        now, deliver = None, self._event_buffer.codes.append
         for due, code in moments:
             if due != now:
                 yield self._timeline.tick(due)
                 now = due
             deliver(code)
-        self._outbox.finished.append(pull)
+        self._event_buffer.finished.append(pull)
 
-    def _run_errand(
+    def _run_process_pull(
         self, process: ProcessDelay, pull: int, time: float, arm: int, times: Floats, lost: Bools
     ) -> Process:
         """Let a user's process deliver the parts; those that are lost before it are dropped when that shows."""
         timing, name = self._world.timing, self._world.timing.process_name
         arrivals = sorted((due, part) for part, due in enumerate(times.tolist(), start=1) if not lost[part - 1])
-        errand = Errand(
-            self._outbox,
+        process_pull = ProcessPull(
+            self._event_buffer,
             self._timeline,
             pull,
             arm,
@@ -150,24 +179,24 @@ class SimpyEngine:
             span=len(times),
         )
         for part in (np.flatnonzero(lost) + 1).tolist():
-            self._timeline.process(self._lose(errand, part, float(times[part - 1])))
+            self._timeline.process(self._lose(process_pull, part, float(times[part - 1])))
         if timing.window is not None:
-            self._timeline.process(self._close(errand, time + timing.window))
-        steps = guarded(lambda: process.run(errand), name, f"pull {pull}")
+            self._timeline.process(self._close(process_pull, time + timing.window))
+        steps = guarded(lambda: process.run(process_pull), name, f"pull {pull}")
         if not hasattr(steps, "throw"):
             raise DelayError(
                 f"{name}: run must be a generator, got {type(steps).__name__} for pull {pull}; yield events"
             )
-        yield from errand.watched(steps)
-        errand.check_complete()
+        yield from process_pull.watched(steps)
+        process_pull.check_complete()
 
-    def _lose(self, errand: Errand, part: int, due: float) -> Process:
+    def _lose(self, process_pull: ProcessPull, part: int, due: float) -> Process:
         yield self._timeline.tick(due)
-        errand.lose(part)
+        process_pull.lose(part)
 
-    def _close(self, errand: Errand, due: float) -> Process:
+    def _close(self, process_pull: ProcessPull, due: float) -> Process:
         yield self._timeline.moment(due, CLOSING)
-        errand.close()
+        process_pull.close()
 
     def _guard(self, process: Process) -> Process:
         """A process whose error leaves the engine as it is: SimPy would build it anew from its arguments."""
@@ -205,7 +234,7 @@ class SimpyEngine:
 
     def _publish(self, round: int) -> None:
         """Tell everything that happened since the decision of this round, that decision included."""
-        if not self._outbox.codes:
+        if not self._event_buffer.codes:
             return
-        events = self._outbox.take(round)
+        events = self._event_buffer.take(round)
         self.bus.publish(replace(events, indices=self._shown) if self._indices else events)

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tpstream.log.columns import Columns, no_events
-from tpstream.log.files import LogFile
-from tpstream.log.form import Ending, decode_header, encode_header
-from tpstream.log.header import Header
-from tpstream.log.tables import HEADER, fields, from_batch, narrow, to_arrays, whole_numbers
+from tpstream.log.arrow_columns import HEADER, fields, from_batch, narrow, to_arrays, whole_numbers
+from tpstream.log.file import LogFile
+from tpstream.log.formats import Ending, decode_header, encode_header
+from tpstream.log.schema import Columns, Header, no_events
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events

@@ -11,19 +11,18 @@ import msgspec
 import numpy as np
 import structlog
 
-from tpstream.log.columns import TYPES, Columns
-from tpstream.log.files import LogFile
-from tpstream.log.form import Ending, decode_header
-from tpstream.log.header import Header
+from tpstream.log.file import LogFile
+from tpstream.log.formats import Ending, decode_header
+from tpstream.log.schema import TYPES, Columns, Header
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError, did_you_mean
-from tpstream.model.events import NAMES, Event, Events
+from tpstream.model.events import KIND_NAMES, Event, Events
 
 CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
 TAIL = 1 << 16
 """Bytes at the end of a file in which its last line is looked for first."""
-CODES = {name: code for code, name in enumerate(NAMES)}
+CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 
 _encoder = msgspec.json.Encoder()
 
@@ -200,5 +199,5 @@ def _indices(events: list[Any], arms: int) -> Floats | None:
 def _explain(error: Exception) -> str:
     if isinstance(error, KeyError):
         kind = str(error.args[0])
-        return f"unknown kind {kind!r}{did_you_mean(kind, NAMES)}"
+        return f"unknown kind {kind!r}{did_you_mean(kind, KIND_NAMES)}"
     return str(error)

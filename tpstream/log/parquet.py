@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tpstream.log.columns import Columns
-from tpstream.log.files import LogFile
-from tpstream.log.form import Ending, decode_header, encode_header
-from tpstream.log.header import Header
-from tpstream.log.tables import HEADER, fields, from_batch, to_arrays
+from tpstream.log.arrow_columns import HEADER, fields, from_batch, to_arrays
+from tpstream.log.file import LogFile
+from tpstream.log.formats import Ending, decode_header, encode_header
+from tpstream.log.schema import Columns, Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events
 

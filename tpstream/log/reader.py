@@ -1,19 +1,34 @@
-"""The reader: logs of any form, as events, columns or a table."""
+"""The reader: logs of any form, as events, columns or a table.
+
+Logs as tables."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from tpstream.log.columns import NAMES, Columns, check_names, choose, concatenate, to_events
-from tpstream.log.form import Reader
-from tpstream.log.forms import SUFFIXES, FormName, open_reader
-from tpstream.log.frame import frame
-from tpstream.log.header import Header
+from tpstream.log.formats import SUFFIXES, FormName, LogReader, open_reader
+from tpstream.log.schema import COLUMN_NAMES, Columns, Header, check_names, choose, concatenate, to_events
 from tpstream.model.errors import LogError
-from tpstream.model.events import Event, Events, Kind
+from tpstream.model.events import KIND_NAMES, Event, Events, Kind
+
+
+def frame(columns: Columns) -> pd.DataFrame:
+    """Columns as a pandas DataFrame; kinds are a category, indices an array for each pull and None elsewhere."""
+    return pd.DataFrame({name: _column(name, columns) for name in columns})
+
+
+def _column(name: str, columns: Columns) -> Any:
+    if name == "kind":
+        return pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
+    if name == "indices":
+        vectors = iter(columns["indices"])
+        return [next(vectors) if kind == Kind.PULL else None for kind in columns["kind"].tolist()]
+    return columns[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +40,7 @@ class Log:
 
     path: Path
     form: FormName
-    reader: Reader
+    reader: LogReader
 
     @property
     def header(self) -> Header:
@@ -52,12 +67,12 @@ class Log:
 
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
         """The events as columns, piece by piece."""
-        for piece in self._pieces(NAMES, kinds):
+        for piece in self._pieces(COLUMN_NAMES, kinds):
             yield to_events(piece)
 
     def join(self, kinds: Sequence[Kind] | None = None) -> Events:
         """The events as columns, all at once."""
-        return to_events(self.columns(NAMES, kinds))
+        return to_events(self.columns(COLUMN_NAMES, kinds))
 
     def columns(self, names: Sequence[str], kinds: Sequence[Kind] | None = None) -> Columns:
         """Some columns by name; `indices` has a row for each pull, and is absent from a log without indices."""
@@ -65,7 +80,7 @@ class Log:
 
     def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> pd.DataFrame:
         """The events as a table, with a row for each and typed columns."""
-        names = NAMES if columns is None else columns
+        names = COLUMN_NAMES if columns is None else columns
         table = frame(self.columns([*names, "kind"] if "indices" in names and "kind" not in names else names, kinds))
         return table if columns is None else table[[name for name in columns if name in table]]
 

@@ -1,4 +1,6 @@
-"""Sinks by name: what a kind of sink is, and one that prints."""
+"""Sinks by name: what a kind of sink is, and one that prints.
+
+A log that is kept in memory, for a look at a short run."""
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -6,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import msgspec
+import pandas as pd
 from pydantic import BaseModel
 
-from tpstream.log.header import Header
+from tpstream.log.reader import frame
+from tpstream.log.schema import Header, to_columns
 from tpstream.model.events import Events
-from tpstream.model.protocols import Subscriber
+from tpstream.model.interfaces import Subscriber
 from tpstream.model.settings import Settings
 
 
@@ -57,3 +61,18 @@ class LinesKind:
 
 
 LINES: SinkKind = LinesKind()
+
+
+class MemorySink:
+    """Keeps every event it hears."""
+
+    def __init__(self) -> None:
+        self.batches: list[Events] = []
+
+    def hear(self, events: Events) -> None:
+        """Keep the events."""
+        self.batches.append(events)
+
+    def frame(self) -> pd.DataFrame:
+        """Everything heard, as a table."""
+        return frame(to_columns(Events.join(self.batches)))

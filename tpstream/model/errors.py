@@ -12,8 +12,10 @@ TpstreamError
  ├─ PluginError        a plug-in cannot be loaded, or is not what it says
  ├─ FigureError        a figure cannot be drawn or written
  └─ StudyError         runs of a study failed, or its folder holds another study
-"""
 
+Blame: what a policy raises becomes an error that names the policy and the moment."""
+
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -79,3 +81,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The nearest known name as a question, or nothing."""
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def blame(error: Exception, label: str, when: str) -> PolicyError:
+    """An error of ours that says who raised another one and when, as in "in round 7"."""
+    if type(error).__module__.startswith("numba."):
+        return PolicyError(f"policy {label!r} cannot be compiled: {_about_compiling(str(error))}")
+    return PolicyError(f"policy {label!r} raised {type(error).__name__} {when}: {error}")
+
+
+def _about_compiling(text: str) -> str:
+    """The telling line of Numba's report, with the place in the source."""
+    lines = [re.sub(r"\x1b\[\d*m", "", line).strip() for line in text.splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("Failed in", "-", "During:"))]
+    place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', text)
+    shown = f" ({place[-1][0]}, line {place[-1][1]})" if place else ""
+    return f"{telling[0] if telling else 'Numba does not say why'}{shown}"

@@ -22,7 +22,7 @@ class Kind(IntEnum):
     DROPPED = 4
 
 
-NAMES = tuple(kind.name.lower() for kind in Kind)
+KIND_NAMES = tuple(kind.name.lower() for kind in Kind)
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -65,7 +65,7 @@ class Events:
 
     def __iter__(self) -> Iterator[Event]:
         """The events one by one."""
-        kinds = [NAMES[kind] for kind in self.kind.tolist()]
+        kinds = [KIND_NAMES[kind] for kind in self.kind.tolist()]
         values = [None if isnan(value) else value for value in self.value.tolist()]
         columns = (
             self.seq.tolist(),

@@ -7,11 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.compiled import compiled
-from tpstream.model.problem import Problem
-from tpstream.policies.choice import largest
-from tpstream.policies.form import IndexParameters, SharedPolicy
-from tpstream.policies.sums import add, total
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import IndexParameters, SharedPolicy
+from tpstream.policies.index import add, largest, total
 
 
 class DelayedParameters(IndexParameters):

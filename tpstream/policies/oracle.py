@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Floats
-from tpstream.model.compiled import compiled
 from tpstream.model.errors import PolicyError
-from tpstream.model.problem import Problem
-from tpstream.policies.form import Parameters, SharedPolicy
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import Parameters, SharedPolicy
 
 
 class OracleState(NamedTuple):

@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import PolicyError, TpstreamError
+from tpstream.model.errors import PolicyError, TpstreamError, blame
 from tpstream.model.events import Events, Kind
-from tpstream.model.held_stream import hold_stream
-from tpstream.model.problem import Problem
-from tpstream.model.protocols import Policy
-from tpstream.model.ring import Ring
-from tpstream.policies import following, hearing
-from tpstream.policies.blame import blame
-from tpstream.policies.form import Parameters, PolicyForm, SharedPolicy
-from tpstream.policies.hearing import Ear
+from tpstream.model.interfaces import Policy
+from tpstream.model.numba_support import hold_stream
+from tpstream.model.pull_rows import Ring
+from tpstream.model.world import Problem
+from tpstream.policies import handlers
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.handlers import Subscriptions
 from tpstream.policies.loader import load_for
 
 PULL, CLOSED = np.int8(Kind.PULL), np.int8(Kind.CLOSED)
@@ -31,17 +30,17 @@ class Runner:
         self._stream = stream
         self._held = hold_stream(stream)
         self._ring = Ring()
-        self._loops = load_for(policy, hearing)
-        self._ear: Any = make_ear(policy, problem, parameters)
+        self._loops = load_for(policy, handlers)
+        self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
         self.state: Any = init_state(policy, problem, parameters, policy.name)
 
     def hear(self, events: Events) -> None:
         """Tell the policy every event, in order."""
-        if self._per_pull or self._ear.group:
+        if self._per_pull or self._subscriptions.group:
             self._make_room(events)
         self._loops.hear(
             self.state,
-            self._ear,
+            self._subscriptions,
             self._ring.capacity,
             events.time,
             events.kind,
@@ -64,12 +63,12 @@ class Runner:
 
         The record is a number of whole stretches, each from one decision to the next.
         """
-        if self._per_pull or self._ear.group:
+        if self._per_pull or self._subscriptions.group:
             self._make_room(events)
         decided = np.zeros(1, dtype=np.int64)
-        place = load_for(self._policy, following).follow(
+        place = load_for(self._policy, handlers).follow(
             self.state,
-            self._ear,
+            self._subscriptions,
             self._held,
             self._ring.capacity,
             events.time,
@@ -88,7 +87,7 @@ class Runner:
             before = self._ring.reserve(pull)
             if before != self._ring.capacity:
                 self.state = self._enlarge(self.state, self._per_pull, before, pull)
-                self._ear = self._enlarge(self._ear, ("filled", "gathered"), before, pull)
+                self._subscriptions = self._enlarge(self._subscriptions, ("filled", "gathered"), before, pull)
         for pull in events.pull[events.kind == CLOSED].tolist():
             self._ring.release(pull)
 
@@ -97,10 +96,10 @@ class Runner:
         return rows._replace(**{name: self._ring.enlarge(getattr(rows, name), before, pull) for name in names})
 
 
-def make_ear(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Ear:
+def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """What the policy wants to hear, before anything was heard."""
     groups = problem.assumed_groups(getattr(parameters, "groups", None)) if policy.on_group else 1
-    return Ear(
+    return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,
         received=policy.on_received is not None,

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.compiled import compiled
-from tpstream.model.problem import Problem
-from tpstream.policies.choice import largest
-from tpstream.policies.form import GroupParameters, SharedPolicy
-from tpstream.policies.sums import add, exchange, total
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import GroupParameters, SharedPolicy
+from tpstream.policies.index import add, exchange, largest, total
 
 
 class TpUcbEwState(NamedTuple):

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.compiled import compiled
-from tpstream.model.problem import Problem
-from tpstream.policies.choice import largest
-from tpstream.policies.form import GroupParameters, SharedPolicy
-from tpstream.policies.sums import add, total
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import GroupParameters, SharedPolicy
+from tpstream.policies.index import add, largest, total
 
 
 class TpUcbFrState(NamedTuple):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Floats
-from tpstream.model.compiled import compiled
-from tpstream.model.problem import Problem
-from tpstream.policies.form import Parameters, SharedPolicy
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import Parameters, SharedPolicy
 
 
 class UniformState(NamedTuple):

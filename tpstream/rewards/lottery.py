@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.protocols import ArmRewards, Place, RewardKind, Rewards
+from tpstream.model.interfaces import ArmRewards, BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
 
 
@@ -90,7 +90,7 @@ class Lottery:
     settings: type[BaseModel] = LotterySettings
     arm_settings: type[BaseModel] = LotteryArmSettings
 
-    def build(self, settings: LotterySettings, arms: Sequence[LotteryArmSettings], place: Place) -> Rewards:
+    def build(self, settings: LotterySettings, arms: Sequence[LotteryArmSettings], place: BuildContext) -> Rewards:
         """The model for these settings; with one winner it guarantees one group, else each ticket is a group."""
         tickets = settings.tickets
         if tickets != place.span:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.protocols import Place, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
 
 TOLERANCE = 1e-9
@@ -91,7 +91,7 @@ class Playlist:
     settings: type[BaseModel] = PlaylistSettings
     arm_settings: type[BaseModel] = PlaylistArmSettings
 
-    def build(self, settings: PlaylistSettings, arms: Sequence[PlaylistArmSettings], place: Place) -> Rewards:
+    def build(self, settings: PlaylistSettings, arms: Sequence[PlaylistArmSettings], place: BuildContext) -> Rewards:
         """The model for these settings.
 
         Its nominal groups are the songs: a song pays at most maximum / songs, as smoothness asks for, but songs of

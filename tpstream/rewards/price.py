@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 from scipy.special import gammainc, gammaincc
 
 from tpstream.model.arrays import Floats
-from tpstream.model.protocols import Place, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
 
 
@@ -67,7 +67,7 @@ class Price:
     settings: type[BaseModel] = PriceSettings
     arm_settings: type[BaseModel] = PriceArmSettings
 
-    def build(self, settings: PriceSettings, arms: Sequence[PriceArmSettings], place: Place) -> Rewards:
+    def build(self, settings: PriceSettings, arms: Sequence[PriceArmSettings], place: BuildContext) -> Rewards:
         """The model for these settings; a whole batch may sell on one day, so it guarantees one group."""
         return Rewards([PriceArm(settings.items, arm.price, arm.rate, place.span) for arm in arms], 1)
 

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import BaseModel, NonNegativeFloat, PositiveFloat, model_validator
 
 from tpstream.model.arrays import Floats
-from tpstream.model.protocols import ArrivalKind, Place
+from tpstream.model.interfaces import ArrivalKind, BuildContext
 from tpstream.model.settings import Settings
 
 
@@ -48,7 +48,7 @@ class MyArrivalKind:
 
     settings: type[BaseModel] = MyArrivalSettings
 
-    def build(self, settings: MyArrivalSettings, place: Place) -> MyArrival:  # noqa: ARG002 (the protocol's)
+    def build(self, settings: MyArrivalSettings, place: BuildContext) -> MyArrival:  # noqa: ARG002 (the protocol's)
         """The process for these settings; `place` knows the arms, the span, the horizon and the scenario's folder."""
         return MyArrival(settings.shortest, settings.longest)
 

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import BaseModel, NonNegativeFloat
 
 from tpstream.model.arrays import Floats
-from tpstream.model.protocols import DelayKind, Place, Schedule
+from tpstream.model.interfaces import BuildContext, DelayKind, Schedule
 from tpstream.model.settings import Settings
 
 
@@ -43,7 +43,7 @@ class MyDelayKind:
 
     settings: type[BaseModel] = MyDelaySettings
 
-    def build(self, settings: MyDelaySettings, place: Place) -> MyDelay:  # noqa: ARG002 (the protocol's)
+    def build(self, settings: MyDelaySettings, place: BuildContext) -> MyDelay:  # noqa: ARG002 (the protocol's)
         """The delay for these settings; `place` knows the arms, the span and the folder of the scenario."""
         return MyDelay(settings.mean)
 

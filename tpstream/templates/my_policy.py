@@ -6,10 +6,10 @@ import numpy as np
 from pydantic import Field
 
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.compiled import compiled
-from tpstream.model.problem import Problem
-from tpstream.policies.choice import largest
-from tpstream.policies.form import Parameters, SharedPolicy
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.index import largest
 
 
 class MyPolicyParameters(Parameters):
@@ -46,7 +46,7 @@ def on_pull(state: MyPolicyState, arm: int, slot: int, total: float) -> None:  #
 
 @compiled
 def on_received(state: MyPolicyState, arm: int, amount: float) -> None:
-    """What the pulls of an arm paid at one moment; see tpstream.policies.form for what else can be heard."""
+    """What the pulls of an arm paid at one moment; see tpstream.policies.base for what else can be heard."""
     state.sums[arm] += amount
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
-from tpstream.model.protocols import Place, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
 
 
@@ -54,7 +54,7 @@ class MyReward:
     settings: type[BaseModel] = MyRewardSettings
     arm_settings: type[BaseModel] = MyRewardArmSettings
 
-    def build(self, settings: MyRewardSettings, arms: Sequence[MyRewardArmSettings], place: Place) -> Rewards:
+    def build(self, settings: MyRewardSettings, arms: Sequence[MyRewardArmSettings], place: BuildContext) -> Rewards:
         """The model; it promises so many groups of parts, each paying at most maximum / groups (None: no promise)."""
         return Rewards([MyRewardArm(arm.chance, settings.price, place.span) for arm in arms], groups=place.span)
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, Field
 
-from tpstream.log.header import Header
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
-from tpstream.model.protocols import Subscriber
+from tpstream.model.interfaces import Subscriber
 from tpstream.model.settings import Settings
 
 

@@ -4,10 +4,9 @@ Each check takes a plug-in (the object, or its name once it is installed or load
 AssertionError that says what is wrong. All built-ins pass.
 """
 
-from tpstream.testing.arrivals import check_arrivals
-from tpstream.testing.delays import check_delay
 from tpstream.testing.policies import check_policy
 from tpstream.testing.rewards import check_rewards
 from tpstream.testing.sinks import check_sink
+from tpstream.testing.timing import check_arrivals, check_delay
 
 __all__ = ["check_arrivals", "check_delay", "check_policy", "check_rewards", "check_sink"]

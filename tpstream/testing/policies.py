@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines.compiled_engine import CompiledEngine
-from tpstream.engines.draws import Draws, Reader
-from tpstream.engines.replay import Follower
-from tpstream.engines.selection import timing_obstacle
+from tpstream.engines.draws import Draws, DrawsReader
+from tpstream.engines.engine import timing_obstacle
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
-from tpstream.model.protocols import Policy, Rewards
-from tpstream.model.streams import Purpose, open_stream
+from tpstream.model.interfaces import Policy, Rewards
+from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
-from tpstream.policies.form import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
-from tpstream.study.choices import complete
-from tpstream.study.run import make_world
-from tpstream.study.scenario import Scenario
+from tpstream.replay.replay import Follower
+from tpstream.run.simulate import make_world
+from tpstream.scenario.policy_choice import complete
+from tpstream.scenario.scenario import Scenario
 from tpstream.testing.probe import Subject, subject_of
-from tpstream.testing.runs import Outcome, difference, run_compiled, run_simpy
+from tpstream.testing.runs import SimulatedRun, difference, run_compiled, run_simpy
 
 LOSSES = [{"kind": "geometric", "p": 0.4}, {"kind": "missing", "p": 0.2}, {"kind": "dropout", "mean": 10.0}]
 WORLDS: Mapping[str, Mapping[str, Any]] = {
@@ -87,14 +87,14 @@ def _check_world(subject: Subject, where: str, world: World, parameters: Paramet
         _check_engines(subject, where, world, parameters, outcome)
 
 
-def _check_engines(subject: Subject, where: str, world: World, parameters: Parameters, outcome: Outcome) -> None:
+def _check_engines(subject: Subject, where: str, world: World, parameters: Parameters, outcome: SimulatedRun) -> None:
     """The compiled engine, with a log and without, does what SimPy does; also if another run comes in between."""
     form = subject.definition
-    waiting = CompiledEngine(world, form, parameters, Reader(Draws(world)), form.name)
+    waiting = CompiledEngine(world, form, parameters, DrawsReader(Draws(world)), form.name)
     fault = difference(outcome, run_compiled(world, form, parameters, indices=True))
     if fault:
         subject.fail(f"{where}, the engines differ, SimPy first: {fault}")
-    arms = np.concatenate([stretch.copy() for stretch in waiting.stretches()])
+    arms = np.concatenate([stretch.copy() for stretch in waiting.round_batches()])
     if not np.array_equal(arms, outcome.arms):
         round = int(np.argmax(arms != outcome.arms)) + 1
         subject.fail(f"{where}, it decides differently in round {round} beside another run, or without a log")
@@ -128,7 +128,7 @@ class Watched:
         return indices
 
 
-def _run_watched(subject: Subject, where: str, world: World, parameters: Parameters) -> Outcome:
+def _run_watched(subject: Subject, where: str, world: World, parameters: Parameters) -> SimulatedRun:
     form, problem = subject.definition, world.problem
     told = replace(problem, maxima=problem.maxima.copy(), means=copy_of(problem.means))
     policy = start_policy(form, told, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
@@ -143,7 +143,7 @@ def copy_of(values: Floats | None) -> Floats | None:
     return None if values is None else values.copy()
 
 
-def _check_replay(subject: Subject, where: str, world: World, parameters: Parameters, outcome: Outcome) -> None:
+def _check_replay(subject: Subject, where: str, world: World, parameters: Parameters, outcome: SimulatedRun) -> None:
     form = subject.definition
     policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
     follower = Follower(policy, clairvoyant=form.clairvoyant)
@@ -192,7 +192,7 @@ def _with_tables(world: World, tables: list[Floats]) -> World:
     return replace(world, rewards=Rewards(arms, world.rewards.groups))
 
 
-def _changed(tables: list[Floats], outcome: Outcome, round: int) -> list[Floats]:
+def _changed(tables: list[Floats], outcome: SimulatedRun, round: int) -> list[Floats]:
     """Half as much for every part that the decision of that round has not heard of."""
     events, changed = outcome.events, [rows / 2 for rows in tables]
     moment = float(events.time[np.flatnonzero(events.kind == Kind.PULL)[round - 1]])

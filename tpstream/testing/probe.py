@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import TpstreamError
 from tpstream.model.registry import Registry
-from tpstream.study.complaints import describe
-from tpstream.study.tables import read
+from tpstream.scenario.messages import describe_error
+from tpstream.scenario.tables import read
 
 ERROR_RATE = 1e-6
 """With which probability a statistical check fails though all is well; as its seeds are fixed, it then always does."""
@@ -37,7 +37,7 @@ class Subject:
         try:
             settings = read(model, dict(given or {}))
         except ValidationError as error:
-            self.fail(f"does not take these settings: {describe(error, lambda _: model.model_fields)}")
+            self.fail(f"does not take these settings: {describe_error(error, lambda _: model.model_fields)}")
         if read(model, settings.model_dump(mode="json")) != settings:
             self.fail(f"settings do not survive JSON: {settings!r}; use numbers, texts, lists and tables")
         return settings

@@ -8,12 +8,11 @@ import numpy as np
 
 from tpstream.engines.draws import TOLERANCE, check_block
 from tpstream.model.arrays import Floats
-from tpstream.model.protocols import ArmRewards, Place, Recorded, RewardKind, Rewards
-from tpstream.model.streams import BLOCK, Purpose, open_stream
-from tpstream.model.timing import Timing
-from tpstream.model.world import World
+from tpstream.model.interfaces import ArmRewards, BuildContext, Recorded, RewardKind, Rewards
+from tpstream.model.random_streams import BLOCK, Purpose, open_stream
+from tpstream.model.world import Timing, World
 from tpstream.rewards import REWARDS
-from tpstream.rewards.check import check_rewards as check_promises
+from tpstream.rewards.base import check_rewards as check_promises
 from tpstream.testing.probe import Subject, check_mean, check_repeatable, subject_of
 from tpstream.testing.runs import world_of
 
@@ -58,7 +57,7 @@ def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: 
     kind = subject.definition
     given = subject.settings(kind.settings, settings)
     of_arms = [subject.settings(kind.arm_settings, keys) for keys in arms]
-    place = Place([f"arm-{arm + 1}" for arm in range(len(arms))], span, folder, len(arms))
+    place = BuildContext([f"arm-{arm + 1}" for arm in range(len(arms))], span, folder, len(arms))
     rewards = kind.build(given, of_arms, place)
     if not isinstance(rewards, Rewards):
         subject.fail(f"build must return Rewards, got {type(rewards).__name__}")

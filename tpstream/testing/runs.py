@@ -6,19 +6,17 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tpstream.engines.compiled_engine import CompiledEngine
-from tpstream.engines.draws import Draws, Reader
-from tpstream.engines.selection import Engine
+from tpstream.engines.draws import Draws, DrawsReader
+from tpstream.engines.engine import Engine
 from tpstream.engines.simpy_engine import SimpyEngine
-from tpstream.log.memory import MemorySink
+from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import Events, Kind
-from tpstream.model.problem import Problem
-from tpstream.model.protocols import ArmRewards, Policy, Rewards
-from tpstream.model.streams import Purpose, open_stream
-from tpstream.model.timing import Timing
-from tpstream.model.world import World
+from tpstream.model.interfaces import ArmRewards, Policy, Rewards
+from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Problem, Timing, World
 from tpstream.policies import POLICIES
-from tpstream.policies.form import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
 from tpstream.testing.probe import Subject
 
@@ -61,7 +59,7 @@ def plain_world(span: int, arms: int, horizon: int, timing: Timing) -> World:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SimulatedRun:
     """What a run did."""
 
     arms: Ints
@@ -76,27 +74,27 @@ def default_policy() -> tuple[PolicyForm, Parameters]:
 
 def run_simpy(
     world: World, form: PolicyForm, parameters: Parameters, *, policy: Policy | None = None, indices: bool = False
-) -> Outcome:
+) -> SimulatedRun:
     """The run in the reference engine, under another object in the policy's place if one is given."""
     if policy is None:
         policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
     return finish(SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=indices))
 
 
-def run_compiled(world: World, form: SharedPolicy, parameters: Parameters, *, indices: bool = False) -> Outcome:
+def run_compiled(world: World, form: SharedPolicy, parameters: Parameters, *, indices: bool = False) -> SimulatedRun:
     """The run in the compiled engine."""
-    return finish(CompiledEngine(world, form, parameters, Reader(Draws(world)), form.name, indices=indices))
+    return finish(CompiledEngine(world, form, parameters, DrawsReader(Draws(world)), form.name, indices=indices))
 
 
-def finish(engine: Engine) -> Outcome:
+def finish(engine: Engine) -> SimulatedRun:
     """Run an engine to its end."""
     sink = MemorySink()
     engine.bus.subscribe("memory", sink)
-    arms = np.concatenate([stretch.copy() for stretch in engine.stretches()])
-    return Outcome(arms, Events.join(sink.batches))
+    arms = np.concatenate([stretch.copy() for stretch in engine.round_batches()])
+    return SimulatedRun(arms, Events.join(sink.batches))
 
 
-def difference(one: Outcome, other: Outcome) -> str | None:
+def difference(one: SimulatedRun, other: SimulatedRun) -> str | None:
     """The first event in which two runs differ, or None."""
     count = min(len(one.events), len(other.events))
     for column in fields(Events):
@@ -114,9 +112,9 @@ def difference(one: Outcome, other: Outcome) -> str | None:
     return None
 
 
-def check_events(subject: Subject, world: World, outcome: Outcome) -> None:
+def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
     """Every part of every pull is settled once, none before it is due, and what arrives is what was drawn."""
-    events, reader = outcome.events, Reader(Draws(world))
+    events, reader = outcome.events, DrawsReader(Draws(world))
     drawn = [reader.next_pull(arm).rewards for arm in outcome.arms.tolist()]
     started = np.zeros(len(drawn) + 1)
     pulls = events.kind == Kind.PULL

@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.engines.draws import Draws, Reader
+from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log import SINKS
-from tpstream.log.header import Header, package_versions
+from tpstream.log.schema import Header, package_versions
 from tpstream.log.sinks import SinkKind
 from tpstream.model.events import Events
-from tpstream.model.streams import Purpose, open_stream
-from tpstream.model.timing import Timing
-from tpstream.model.world import World
+from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Timing, World
 from tpstream.policies.runner import start_policy
 from tpstream.testing.probe import Subject, subject_of
-from tpstream.testing.runs import Outcome, default_policy, difference, finish, plain_world, run_simpy
+from tpstream.testing.runs import SimulatedRun, default_policy, difference, finish, plain_world, run_simpy
 
 
 class Interruption(Exception):  # noqa: N818 (it stands for whatever ends a run)
@@ -44,15 +43,15 @@ def check_sink(kind: SinkKind | str, settings: Mapping[str, Any] | None = None, 
         _check_left(subject, given, header, alone.events)
 
 
-def _run_with(world: World, sink: Any) -> Outcome:
+def _run_with(world: World, sink: Any) -> SimulatedRun:
     form, parameters = default_policy()
     policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    engine = SimpyEngine(world, policy, form.name, reader=Reader(Draws(world)))
+    engine = SimpyEngine(world, policy, form.name, reader=DrawsReader(Draws(world)))
     engine.bus.subscribe("sink", sink)
     return finish(engine)
 
 
-def _check_heard(subject: Subject, alone: Outcome, accompanied: Outcome) -> None:
+def _check_heard(subject: Subject, alone: SimulatedRun, accompanied: SimulatedRun) -> None:
     fault = difference(alone, accompanied)
     if fault:
         subject.fail(f"changes what others hear: {fault}")

@@ -1,0 +1,100 @@
+"""Which engine serves: compiled where it can, SimPy else; one that is asked for and cannot serve is an error."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import moody
+import numpy as np
+import pytest
+from studies import small
+
+from tpstream import simulate
+from tpstream.engines import engine as selection
+from tpstream.engines.engine import obstacle, select
+from tpstream.model.errors import EngineError
+from tpstream.model.notes import NOTES
+from tpstream.policies import POLICIES, loader
+from tpstream.policies.base import Parameters, PythonPolicy
+
+PYTHON = PythonPolicy(name="in-python", parameters=Parameters, create=moody.create)
+UNFIT: dict[str, tuple[dict[str, Any], str]] = {
+    "arrivals": ({"arrivals": {"kind": "poisson", "rate": 2.0}}, "does not put round t at time t"),
+    "lags": ({"delays": [{"kind": "lognormal", "median": 2.0, "sigma": 1.0}]}, "lags that are not whole rounds"),
+    "calendar": ({"delays": [{"kind": "reporting", "every": 1.5}]}, "times that are not whole rounds"),
+    "window": ({"window": 7.5}, "the window 7.5 is not a whole number of rounds"),
+    "process": (
+        {"delays": [{"kind": "lab-queue", "resource": "lab", "mean": 0.1}], "resources": {"lab": 2}},
+        "a process on SimPy's timeline",
+    ),
+}
+"""Keys that only the SimPy engine can serve, and what is said about them."""
+FIT: dict[str, dict[str, Any]] = {
+    "the paper's": {},
+    "delays": {"delays": [{"kind": "geometric", "p": 0.5}, {"kind": "reporting", "every": 2}]},
+    "losses": {"delays": [{"kind": "missing", "p": 0.5}], "window": 9},
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_told() -> Iterator[None]:
+    selection._tell.cache_clear()
+    yield
+    selection._tell.cache_clear()
+
+
+@pytest.mark.parametrize("keys", FIT.values(), ids=FIT)
+def test_the_compiled_engine_is_taken_where_it_can_serve(keys: dict[str, Any]) -> None:
+    """Whole rounds are compiled, and SimPy serves when it is asked for; both decide alike."""
+    scenario, form = small(**keys), POLICIES.find("tp-ucb-fr")
+    chosen = [select(name, form, scenario.timing()) for name in ("auto", "compiled", "simpy")]
+    assert chosen == ["compiled", "compiled", "simpy"]
+    runs = [simulate(scenario, "tp-ucb-fr", engine=engine).arms for engine in ("auto", "compiled", "simpy")]
+    assert all(np.array_equal(runs[0], arms) for arms in runs)
+
+
+@pytest.mark.parametrize(("keys", "reason"), UNFIT.values(), ids=UNFIT)
+def test_what_cannot_be_compiled_is_an_error_that_says_why(keys: dict[str, Any], reason: str) -> None:
+    """PolicyRequest for by name, the compiled engine refuses with the reason and the remedy; auto takes SimPy."""
+    scenario = small(**keys)
+    with pytest.raises(EngineError, match='use engine "simpy" or "auto"') as raised:
+        simulate(scenario, "tp-ucb-fr", engine="compiled")
+    assert reason in str(raised.value)
+    assert select("auto", POLICIES.find("tp-ucb-fr"), scenario.timing()) == "simpy"
+    assert simulate(scenario, "tp-ucb-fr").arms.size == scenario.horizon
+
+
+def test_a_policy_in_python_cannot_be_compiled() -> None:
+    """Neither can an ordinary Python object as a policy."""
+    assert "'in-python' is an ordinary Python object" in str(obstacle(PYTHON, small().timing()))
+    with pytest.raises(EngineError, match="not in the shared form"):
+        simulate(small(), PYTHON, engine="compiled")
+
+
+def test_a_fall_to_simpy_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever looks is told once, with the reason, that auto took SimPy; asked for by name, nothing is told."""
+    monkeypatch.setenv(NOTES, "1")
+    scenario = small(**UNFIT["arrivals"][0])
+    for engine in ("simpy", "auto", "auto"):
+        select(engine, POLICIES.find("ucb1"), scenario.timing())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the SimPy engine serves" in line
+    assert "does not put round t at time t" in line
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}, reason="nothing is compiled")
+def test_compiling_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first use on a machine says that it compiles, which policy and where to; the second says nothing."""
+    monkeypatch.setenv(NOTES, "1")
+    monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))
+    told = []
+    for _ in range(2):
+        loader.load_for.cache_clear()
+        simulate(small(), "uniform")
+        told.append(capsys.readouterr().err.splitlines())
+    assert told[1] == []
+    (line,) = told[0]
+    assert line.startswith("level=info event=compiling policy=uniform")
+    assert str(tmp_path) in line
+    loader.load_for.cache_clear()

@@ -1,0 +1,103 @@
+"""Two engines, one truth: SimPy and the compiled loops give the same events, indices and decisions, bit for bit."""
+
+import numba
+import numpy as np
+import pytest
+from heard import HANDLERS, policy_with
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from parity import (
+    BUILTIN,
+    case_of,
+    cases,
+    different_call,
+    first_difference,
+    long_worlds,
+    recorded_worlds,
+    run_compiled,
+    run_simpy,
+)
+from worlds import table_world, world_of
+
+from tpstream import Scenario
+from tpstream.model.world import World
+from tpstream.policies import POLICIES
+from tpstream.run.simulate import make_world
+from tpstream.testing.runs import PlainArm
+from tpstream.timing.pipeline import ROUNDS_PER_BATCH
+
+SEVERAL = st.data()
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+MANY = 40 if INTERPRETED else 500
+HEARING = {
+    "all": tuple(HANDLERS),
+    "groups": ("on_pull", "on_received", "on_group", "on_closed"),
+    "parts": ("on_pull", "on_partial", "on_closed"),
+    "closed": ("on_pull", "on_closed"),
+    "decides": (),
+}
+"""What a policy may hear; the loop without a log takes another way through each of them."""
+WRITING = {name: policy_with(*handlers, clairvoyant=name == "closed") for name, handlers in HEARING.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", BUILTIN)
+@settings(max_examples=MANY)
+@given(SEVERAL)
+def test_engines_agree(policy: str, data: st.DataObject) -> None:
+    """Every event, index and decision of a random case is the same in all engines."""
+    assert first_difference(data.draw(cases(POLICIES.find(policy)))) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="would take hours")
+@pytest.mark.parametrize("policy", BUILTIN)
+def test_engines_agree_for_long(policy: str) -> None:
+    """The same for 20 000 rounds of the paper's Setting 1: some stretches, many blocks and flushes."""
+    scenario = Scenario.load("setting-1").with_(horizon=20_000)
+    assert scenario.horizon > 4 * ROUNDS_PER_BATCH
+    assert first_difference(case_of(make_world(scenario, 1, 0), policy)) is None
+
+
+@pytest.mark.parametrize("policy", BUILTIN)
+@settings(max_examples=6)
+@given(SEVERAL)
+def test_engines_agree_over_blocks(policy: str, data: st.DataObject) -> None:
+    """The same where arms use up blocks, at the very end too, and the horizon is that of a stretch or of none."""
+    assert first_difference(data.draw(cases(POLICIES.find(policy), long_worlds()))) is None
+
+
+@pytest.mark.parametrize(
+    "horizon", [ROUNDS_PER_BATCH - 1, ROUNDS_PER_BATCH, ROUNDS_PER_BATCH + 1, 2 * ROUNDS_PER_BATCH]
+)
+def test_engines_agree_over_stretches(horizon: int) -> None:
+    """The same where the horizon is about the end of a stretch."""
+    world = world_of([PlainArm(1.0, 2)] * 9, span=2, horizon=horizon, groups=1, drain=True)
+    assert first_difference(case_of(world, "uniform")) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hearing", WRITING)
+@settings(max_examples=MANY)
+@given(SEVERAL)
+def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject) -> None:
+    """A policy that writes down every call, with its values, has written the same in all engines."""
+    assert different_call(data.draw(cases(WRITING[hearing]))) is None
+
+
+@settings(max_examples=60)
+@given(recorded_worlds(longest=20), st.integers(1, 3))
+def test_records_run_out_alike(world: World, rows: int) -> None:
+    """When a record has no more pulls, both engines raise the same error, after the same events."""
+    table = [arm.rows[:rows] for arm in world.rewards.arms]
+    short = table_world(table, world.problem.arms * rows + 1, groups=world.problem.groups)
+    case = case_of(short, "uniform")
+    assert first_difference(case) is None
+    assert "no recorded pull" in str(run_compiled(case, log=False).error)
+
+
+def test_a_record_that_runs_out_leaves_a_log() -> None:
+    """What happened before the error is in the log of both engines."""
+    case = case_of(table_world(np.ones((1, 3, 2)), horizon=5), "uniform")
+    outcomes = [run_simpy(case), run_compiled(case, log=True)]
+    assert [None if outcome.events is None else len(outcome.events) for outcome in outcomes] == [10, 10]

@@ -1,0 +1,172 @@
+"""Parity can fail: faults planted in the engines are found by the same search that finds none in them as they are."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from heard import HANDLERS, policy_with
+from hypothesis import Phase, given, seed, settings
+from parity import Case, cases, different_call, first_difference, long_worlds
+
+from tpstream.engines import compiled_engine, compiled_general, compiled_general_loop, compiled_plain_loop
+from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.policies import POLICIES, handlers, loader, runner
+from tpstream.policies.base import SharedPolicy
+
+FEW = 100
+SEARCH = settings(phases=[Phase.generate], database=None, deadline=None)
+PLACES = {
+    compiled_plain_loop: [(compiled_engine, "compiled_plain_loop")],
+    compiled_general_loop: [(compiled_general, "compiled_general_loop")],
+    handlers: [(runner, "handlers"), (loader, "handlers")],
+}
+"""The modules that are loaded for each policy, and the names by which they are known."""
+FAULTS = {
+    "parts delivered in reverse, without a log": (
+        compiled_plain_loop,
+        "all",
+        "    for part in range(min(span, round), 0, -1):\n",
+        "    for part in range(1, min(span, round) + 1):\n        slot = place_of(newest, part - 1, span)\n",
+    ),
+    "groups delivered in reverse, without a log": (
+        compiled_plain_loop,
+        "groups",
+        """    slot = place_of(newest, groups * subscriptions.width - 1, span)
+    for group in range(groups - 1, -1, -1):
+        on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+        slot += subscriptions.width
+        if slot >= span:
+            slot -= span
+""",
+        """    for group in range(groups):
+        slot = place_of(newest, (group + 1) * subscriptions.width - 1, span)
+        on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+""",
+    ),
+    "everything delivered in reverse, with a log": (
+        compiled_general_loop,
+        "uniform",
+        "    if general.length[place] == 0:\n",
+        "    general.node_next[node] = general.head[place] if general.length[place] > 0 else -1\n    if True:\n",
+    ),
+    "groups complete a part too early, without a log": (
+        compiled_plain_loop,
+        "tp-ucb-ew",
+        "else round // subscriptions.width",
+        "else (round + 1) // subscriptions.width",
+    ),
+    "groups complete a part too early, in SimPy": (
+        handlers,
+        "tp-ucb-ew",
+        "ear.filled[slot, group] == subscriptions.width",
+        "ear.filled[slot, group] == max(1, subscriptions.width - 1)",
+    ),
+    "the first group is taken for the second": (
+        handlers,
+        "tp-ucb-ew",
+        "(part - 1) // subscriptions.width",
+        "part // (subscriptions.width + 1)",
+    ),
+    "parts paid a round late, without a log": (
+        compiled_plain_loop,
+        "tp-ucb-fr",
+        "plain.due[arm, slot + part] += plain.pool[arm, row, part]",
+        "plain.due[arm, (slot + part + 1) % span] += plain.pool[arm, row, part]",
+    ),
+    "pulls closed before their last part": (
+        compiled_plain_loop,
+        "delayed-ucb1",
+        "if round >= span:",
+        "if round + 1 >= span:",
+    ),
+    "a total added in another order": (
+        compiled_general_loop,
+        "ucb1",
+        "        total += general.rewards[slot, part]",
+        "        total += general.rewards[slot, general.rewards.shape[1] - 1 - part]",
+    ),
+    "nothing drained": (
+        compiled_general_loop,
+        "oracle",
+        "if due > general.horizon and not general.drain:",
+        "if due > general.horizon:",
+    ),
+    "the last pull of a block left out": (
+        compiled_plain_loop,
+        "long tp-ucb-fr",
+        "if row == plain.totals.shape[1]:",
+        "if row == plain.totals.shape[1] - 1:",
+    ),
+}
+"""Where, for whom, what stands there, and what the fault puts in its place."""
+WRITING = {
+    "all": policy_with(*HANDLERS),
+    "groups": policy_with("on_pull", "on_received", "on_group", "on_closed"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for a difference finds the fault."""
+    source, who, old, new = FAULTS[fault]
+    search = searcher(who)
+    assert search(5) is None  # and all loops are loaded as they are
+    monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))  # faulty code stays out of the user's cache
+    faulty = plant(source, old, new, tmp_path)
+    for module, name in PLACES[source]:
+        monkeypatch.setattr(module, name, faulty)
+    assert search(FEW) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["uniform", "tp-ucb-fr", "tp-ucb-ew", "delayed-ucb1"])
+def test_ties_broken_by_another_stream_are_found(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that draws from a stream that is not its own decides otherwise."""
+
+    def other(seed: int, run: int, purpose: Purpose) -> np.random.Generator:
+        return open_stream(seed, run, purpose, arm=1)
+
+    monkeypatch.setattr(compiled_engine, "open_stream", other)
+    assert searcher(policy)(FEW) is not None
+
+
+def searcher(who: str) -> Callable[[int], str | None]:
+    """A search among so many random cases of a policy; it tells the difference that it finds."""
+    form: SharedPolicy = WRITING[who] if who in WRITING else POLICIES.find(who.removeprefix("long "))
+    compare = different_call if who in WRITING else first_difference
+    chosen = cases(form, long_worlds() if who.startswith("long") else None)
+
+    def search(examples: int) -> str | None:
+        found: list[str] = []
+
+        @seed(1)
+        @settings(SEARCH, max_examples=examples)
+        @given(chosen)
+        def look(case: Case) -> None:
+            found.extend(filter(None, [] if found else [compare(case)]))
+
+        look()
+        return found[0] if found else None
+
+    return search
+
+
+def plant(source: ModuleType, old: str, new: str, folder: Path) -> ModuleType:
+    """A copy of a module in which something else stands in one place."""
+    assert source.__file__ is not None
+    text = Path(source.__file__).read_text()
+    assert text.count(old) == 1, f"the fault does not fit {source.__name__} any more"
+    path = folder / Path(source.__file__).name
+    path.write_text(text.replace(old, new))
+    spec = importlib.util.spec_from_file_location(f"faulty_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module

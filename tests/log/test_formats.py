@@ -1,0 +1,222 @@
+"""The forms of a log: whatever is written is read again, in every form and through every conversion."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from log_samples import FORMS, bits, logs, make_events, make_header, split, write_log
+
+from tpstream.log.contract import Checker
+from tpstream.log.formats import encode_header
+from tpstream.log.reader import read_log
+from tpstream.log.schema import Header
+from tpstream.log.writer import Sink, convert
+from tpstream.model.errors import LogError, UnknownNameError
+from tpstream.model.events import Events
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(log=logs(), cuts=st.lists(st.integers(0, 30), max_size=3))
+def test_round_trip(form: str, log: tuple[Header, Events], cuts: Sequence[int]) -> None:
+    """Any log, in any batches, is read as it was written, bit for bit, and is complete."""
+    header, events = log
+    with TemporaryDirectory() as folder:
+        read = write_log(Path(folder) / f"log.{form}", header, split(events, [min(cut, len(events)) for cut in cuts]))
+        assert (read.header, bits(read.join()), read.form, read.truncated) == (header, bits(events), form, None)
+
+
+@settings(max_examples=30)
+@given(log=logs(), end=st.booleans())
+def test_conversions_lose_nothing(log: tuple[Header, Events], end: bool) -> None:  # noqa: FBT001
+    """A log converted to any form, and from there to any other, is the same log; a torn one stays torn."""
+    header, events = log
+    with TemporaryDirectory() as folder:
+        for first, second, third in product(FORMS, repeat=3):
+            log_file = write_log(Path(folder) / f"1.{first}", header, [events], end=end)
+            convert(log_file, Path(folder) / f"2.{second}")
+            read = convert(Path(folder) / f"2.{second}", Path(folder) / f"3.{third}")
+            assert (read.header, bits(read.join()), read.complete) == (header, bits(events), end)
+            for path in Path(folder).iterdir():
+                path.unlink()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(log=logs())
+def test_events_one_by_one(form: str, log: tuple[Header, Events]) -> None:
+    """The iterator of events gives what the columns say."""
+    header, events = log
+    with TemporaryDirectory() as folder:
+        assert list(write_log(Path(folder) / f"log.{form}", header, [events]).events()) == list(events)
+
+
+def test_conversion_keeps_a_wrong_count(tmp_path: Path) -> None:
+    """A log whose end counts an event that is not there says the same in another form."""
+    write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
+    lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
+    convert(tmp_path / "a.jsonl", tmp_path / "b.arrow")
+    convert(tmp_path / "b.arrow", tmp_path / "c.jsonl")
+    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_conversion_onto_itself(tmp_path: Path) -> None:
+    """A log may be converted onto its own place."""
+    write_log(tmp_path / "a.arrow", make_header(), [make_events(20)])
+    assert bits(convert(tmp_path / "a.arrow", tmp_path / "a.arrow", force=True).join()) == bits(make_events(20))
+
+
+def test_large_batches_are_cut(tmp_path: Path) -> None:
+    """A batch beyond the size of a flush is written in several, with its indices."""
+    events = make_events(250_000, indices=True)
+    read = write_log(tmp_path / "log.arrow", make_header(), [events])
+    assert ([len(batch) for batch in read.batches()], bits(read.join())) == ([100_000, 100_000, 50_000], bits(events))
+
+
+def test_numbers_beyond_the_header_are_refused(tmp_path: Path) -> None:
+    """The columnar form has room for what the header announces; a larger number is an error that names it."""
+    events = replace(make_events(1), pull=np.array([2**40]))
+    with pytest.raises(LogError, match=r"events 0 to 0 do not fit the header: pull 1099511627776 is beyond 2147483647"):
+        write_log(tmp_path / "log.arrow", make_header(horizon=100), [events])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("column", "number"), [("value", np.inf), ("time", np.nan), ("time", -np.inf)])
+def test_infinite_numbers_are_refused(tmp_path: Path, form: str, column: str, number: float) -> None:
+    """What JSON cannot carry is refused in every form instead of being changed."""
+    numbers = np.array([0.5, number, 0.5])
+    with pytest.raises(LogError, match=f"event 1 has the {column} {number}; {column}s must be finite"):
+        write_log(tmp_path / f"log.{form}", make_header(), [replace(make_events(3), **{column: numbers})])
+
+
+def test_json_lines_are_plain_json(tmp_path: Path) -> None:
+    """The readable form is one JSON object a line: the header, the events, the count."""
+    write_log(tmp_path / "log.jsonl", make_header(), [make_events(7, indices=True)])
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert (lines[0]["policy"], [line["seq"] for line in lines[1:-1]], lines[-1]) == (
+        "ucb1",
+        list(range(7)),
+        {"end": 7},
+    )
+
+
+def test_arrow_stream_is_plain_arrow(tmp_path: Path) -> None:
+    """Any Arrow library reads the columnar form; the running sum of the steps, from -1, is the number of the event."""
+    write_log(tmp_path / "log.arrow", make_header(), split(make_events(7), [3]))
+    table = pa.ipc.open_stream((tmp_path / "log.arrow").read_bytes()).read_all()
+    assert table["step"].to_pylist() == [1] * 7
+    assert table["kind"].to_pylist() == [event.kind for event in make_events(7)]
+    assert json.loads(table.schema.metadata[b"tpstream"])["policy"] == "ucb1"
+
+
+def test_parquet_is_plain_parquet(tmp_path: Path) -> None:
+    """The export is read by pandas, with the schema's column names."""
+    write_log(tmp_path / "log.parquet", make_header(), [make_events(7)])
+    assert pd.read_parquet(tmp_path / "log.parquet")["seq"].tolist() == list(range(7))
+
+
+def test_columns_of_other_programs(tmp_path: Path) -> None:
+    """A stream of other integers, kinds as text in any order, `seq` as it is and no indices reads like one of ours."""
+    events = make_events(9).cut(1, 9)
+    columns = {name: pa.array(getattr(events, name)) for name in ("seq", "time", "value")}
+    columns |= {name: pa.array(getattr(events, name).astype(np.int16)) for name in ("round", "pull", "arm", "part")}
+    columns |= {"kind": pa.array([event.kind for event in events])}
+    table = pa.table(columns).replace_schema_metadata({b"tpstream": encode_header(make_header())})
+    with pa.OSFile(str(tmp_path / "log.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    read = read_log(tmp_path / "log.arrow")
+    assert (bits(read.join()), read.truncated) == (bits(events), "truncated after seq 8")
+
+
+def test_columnar_form_is_compact(tmp_path: Path) -> None:
+    """Rounds of a hundred open pulls with groups of five equal parts take less than three bytes an event."""
+    read = write_log(tmp_path / "log.arrow", make_header(arms=10), [regular_events(1000, span=100, width=5)])
+    assert read.path.stat().st_size < 3 * len(read.join())
+
+
+def regular_events(rounds: int, *, span: int, width: int) -> Events:
+    """Rounds in the paper's world in which every pull of the last `span` rounds delivers a part."""
+    random = np.random.default_rng(1)
+    arms = random.integers(0, 10, rounds + span)
+    parts = np.repeat(random.random((rounds + span, span // width)), width, axis=1)
+    round, place = np.divmod(np.arange(rounds * (span + 1)), span + 1)
+    part = np.where(place == 0, 0, span + 1 - place)
+    pull = np.where(place == 0, round + span, round + place)
+    return Events(
+        seq=np.arange(len(part)),
+        time=round + 1.0,
+        kind=np.minimum(place, 1).astype(np.int8),
+        round=round + 1,
+        pull=pull,
+        arm=arms[pull - 1],
+        part=part,
+        value=np.where(part == 0, np.nan, parts[pull - 1, part - 1]),
+    )
+
+
+def test_form_by_name_beats_the_suffix(tmp_path: Path) -> None:
+    """A form that is named is written whatever the file is called, and found by its content."""
+    with Sink(tmp_path / "log.jsonl", make_header(), form="arrow") as sink:
+        sink.hear(make_events(3))
+    assert read_log(tmp_path / "log.jsonl").form == "arrow"
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "error", "message"),
+    [
+        ("log.txt", None, LogError, r"the ending '.txt' names no form of a log; use .jsonl, .arrow, .parquet"),
+        ("log", "arow", UnknownNameError, r"unknown form of a log 'arow' \(did you mean 'arrow'\?\)"),
+        ("log.parquet", None, LogError, r"parquet cannot be written while a run goes on; write arrow and convert it"),
+    ],
+)
+def test_forms_that_a_run_cannot_write(
+    tmp_path: Path, name: str, form: str | None, error: type[Exception], message: str
+) -> None:
+    """A form that does not exist, or that has no use before its end, is refused and leaves no file."""
+    with pytest.raises(error, match=message):
+        Sink(tmp_path / name, make_header(), form=form)
+    assert not list(tmp_path.iterdir())
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does."""
+    code = "from tpstream.cli.app import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_convert_command(tmp_path: Path) -> None:
+    """`tpstream convert` writes the copy and says what it is."""
+    write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)], end=False)
+    done = command("convert", tmp_path / "a.jsonl", tmp_path / "b.parquet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "jsonl to parquet" in done.stdout
+    assert "truncated after seq 19" in done.stdout
+    assert bits(read_log(tmp_path / "b.parquet").join()) == bits(make_events(20))
+
+
+def test_convert_command_overwrites_nothing(tmp_path: Path) -> None:
+    """A target that is there already is an error of one line, exit code 2, and stays as it is."""
+    write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
+    write_log(tmp_path / "b.arrow", make_header(), [make_events(3)])
+    done = command("convert", tmp_path / "a.jsonl", tmp_path / "b.arrow")
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
+    assert len(read_log(tmp_path / "b.arrow").join()) == 3
+
+
+def test_documented_log_from_elsewhere(tmp_path: Path) -> None:
+    """The program of the documentation that uses nothing of ours writes a complete log that breaks no rule."""
+    text = (Path(__file__).parents[2] / "docs" / "log-format.md").read_text(encoding="utf-8")
+    program = text[text.rindex("```python\n") + len("```python\n") : text.rindex("```")]
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    log = read_log(tmp_path / "elsewhere.jsonl")
+    assert (log.complete, len(log.join()), Checker(log.header).first_broken(log.join())) == (True, 245, None)

@@ -1,0 +1,245 @@
+"""The reproduction, reduced: a few runs against the published numbers, and the whole report on short runs."""
+
+import math
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tpstream import Scenario
+from tpstream.cli.app import main
+from tpstream.model.errors import UnknownNameError
+from tpstream.paper.cells import POLICY, Agreement, agreement
+from tpstream.paper.claims import NO, NOISE, YES, judge
+from tpstream.paper.limits import Estimate, bootstrap, ceilings, crossing, floors, last_crossings
+from tpstream.paper.markdown import table
+from tpstream.paper.published import KINDS, RUNS, Z95, setting2_percent, setting2_regret, setting4_parameters
+from tpstream.paper.report import write_report
+from tpstream.paper.reproduction import Reproduction, reproduce
+from tpstream.paper.settings import DELAYED, EW, FR, GRID, SETTINGS, Setting, family_scenario, find_settings
+
+FEW = 6
+"""Runs against the published numbers."""
+
+
+@pytest.fixture(scope="module")
+def few() -> Reproduction:
+    """A few runs of one cell of Setting 2 at the paper's horizon."""
+    cell = Setting("2", "one cell", (family_scenario("2", 100, 10),))
+    return reproduce([cell], runs=FEW, jobs=2)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    """All settings with two runs of 400 rounds."""
+    return reproduce(find_settings(None), runs=2, jobs=2, horizon=400, folder=tmp_path_factory.mktemp("studies"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [FR, EW, "delayed-ucb1"])
+def test_published_regret(few: Reproduction, kind: str) -> None:
+    """A few runs agree with the published regret of Setting 2 (span 100, 10 groups).
+
+    The standard deviation is the published one, so the difference in standard errors is standard normal for an exact
+    implementation: each of the three tests fails for a wrong reason with probability 0.0009 (3.3 standard errors).
+    """
+    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and kind == @kind")
+    (published,), (half,) = rows["regret"], rows["ci95"]
+    final = few.curves(family_scenario("2", 100, 10), POLICY[kind]).final
+    error = half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))
+    assert abs(float(final.mean()) - published) / error < 3.3
+
+
+@pytest.mark.slow
+def test_planted_fault_is_seen(few: Reproduction) -> None:
+    """The test above has teeth: TP-UCB-FR's published regret is far from TP-UCB-EW's runs, by over 30 errors."""
+    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and kind == 'tp-ucb-fr'")
+    (published,), (half,) = rows["regret"], rows["ci95"]
+    final = few.curves(family_scenario("2", 100, 10), EW).final
+    assert abs(float(final.mean()) - published) / (half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))) > 30
+
+
+@pytest.mark.slow
+def test_order_of_policies(few: Reproduction) -> None:
+    """TP-UCB-FR loses less than TP-UCB-EW, and that less than Delayed-UCB1, in every single run (paired).
+
+    With other random numbers it fails for a wrong reason with probability below 0.018 (95 % sure): of 1,000 runs none
+    was out of order, so at most 3 of 1,000 are, and here are six. The pair that is nearer is Delayed-UCB1 and
+    TP-UCB-EW: in those runs 73,671 apart, 6.6 standard deviations of one difference, and never less than 31,700. For a
+    normal difference that would be 1e-10; its tails are heavier (excess kurtosis 4.9). The six runs alone, 90,292 apart
+    with a standard error of 8,781, make that 0.035 (Student's prediction of another six, if normal).
+    """
+    fr, ew, delayed = (few.curves(family_scenario("2", 100, 10), policy).final for policy in (FR, EW, DELAYED))
+    assert bool(np.all((fr < ew) & (ew < delayed)))
+
+
+def test_no_upper_bound_is_broken(short: Reproduction) -> None:
+    """In every setting no run exceeds its upper bound."""
+    assert max(one.share for one in ceilings(short)) < 1
+
+
+@pytest.mark.slow
+def test_lower_bound_is_not_undercut(few: Reproduction) -> None:
+    """At the paper's horizon the slope in ln T of every policy is above the lower bound's, with its whole interval.
+
+    It fails if one of five means of six runs is less than 2.57 standard errors above the bound. Nearest to it is
+    Delayed-UCB1 with a random start: 22 standard errors in these runs, 28.0 of six in 1,000 runs (112,719 with a
+    standard deviation of 9,629, against 2,742). For normal slopes Student's noncentral distribution makes that 3e-71,
+    and the other four less together; the smallest of all 5 times 166 groups of six in those runs was 16.5.
+    """
+    assert all(one.low > one.least for one in floors(few))
+
+
+def test_report(short: Reproduction, tmp_path: Path) -> None:
+    """The report shows every figure that was drawn, and compares no published number with short runs."""
+    files = write_report(short, tmp_path / "docs" / "reproduction.md")
+    text = " ".join(files[0].read_text().split())
+    shown = re.findall(r"\]\(images/(.*?)\)", text)
+    assert sorted(shown) == sorted(file.name for file in files[1:])
+    assert all(file.stat().st_size > 10_000 for file in files[1:])
+    assert "400 rounds instead of the paper's" in text
+    assert "standard errors" not in text
+
+
+def test_runs_are_kept(tmp_path: Path) -> None:
+    """What was run is not run again: a second reproduction from the same folder has the same regrets, in no time."""
+    settings = find_settings(["spotify"])
+    first, second = (reproduce(settings, runs=2, jobs=1, horizon=300, folder=tmp_path) for _ in range(2))
+    one, other = (found.studies["spotify-like"] for found in (first, second))
+    assert [one.regret(policy).tolist() for policy in one.records] == [
+        other.regret(policy).tolist() for policy in other.records
+    ]
+    assert [times.tolist() for times in one.seconds.values()] == [times.tolist() for times in other.seconds.values()]
+
+
+def full_report(runs: int, tmp_path: Path) -> str:
+    """The report of a reproduction that claims to be full: short runs, but the horizon is said to be the paper's."""
+    found = reproduce(find_settings(None), runs=runs, jobs=2, horizon=6000)
+    claimed = Reproduction(found.settings, found.runs, None, found.studies, found.scenarios, found.seconds, found.jobs)
+    return write_report(claimed, tmp_path / "reproduction.md")[0].read_text()
+
+
+def test_full_report(tmp_path: Path) -> None:
+    """With the paper's horizon every published number has its row, and runs that are too short are found out."""
+    text = full_report(3, tmp_path)
+    rows = [line for line in text.splitlines() if re.match(r"\| 2(\.\d)? \| \d+ \| \d+ \| (UCB1|Del|TP)", line)]
+    assert len(rows) == 64
+    assert "0 of 16 cells" in text
+    assert text.count("**no**") > 64
+    assert all(
+        f"## {title}" in text for title in ("In short", "What the paper says in words", "What differs", "Theory")
+    )
+
+
+def test_paper_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tpstream paper` runs the asked settings, keeps their runs, writes the report and prints the summary."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["tpstream", "paper", "--setting", "spotify", "-n", "2", "-t", "200", "-j", "1", "--theory"]
+    )
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    assert "no run exceeds its upper bound" in " ".join(capsys.readouterr().out.split())
+    assert (tmp_path / "docs" / "reproduction.md").is_file()
+    assert (tmp_path / "logs" / "paper" / "spotify-like-200").is_dir()
+    assert (tmp_path / "docs" / "images" / "theory-spotify-like.png").is_file()
+
+
+def test_unknown_setting() -> None:
+    """A setting that the paper does not have is an error with the known ones."""
+    with pytest.raises(UnknownNameError, match=r"known: 1, 2, 2\.1"):
+        find_settings(["3"])
+
+
+def test_settings_in_the_papers_order() -> None:
+    """Settings come in the paper's order, whatever the order of asking."""
+    assert [setting.name for setting in find_settings(["5", "1", "2.1"])] == ["1", "2.1", "5"]
+
+
+def test_published_tables_fit_together() -> None:
+    """The main text's percentages follow from the appendix's regrets, to the last digit."""
+    regrets = setting2_regret().query("setting == '2'").set_index(["span", "groups", "kind"])["regret"]
+    for span, groups, kind, percent, _ in setting2_percent().itertuples(index=False):
+        share = 100 * regrets[span, groups, kind] / regrets[span, groups, "delayed-ucb1"]
+        assert share == pytest.approx(percent, abs=0.005 + 1e-9)
+
+
+def test_published_numbers_are_complete() -> None:
+    """There are 64 cells: four settings, four pairs of span and groups, four policies."""
+    cells = set(setting2_regret()[["setting", "span", "groups", "kind"]].itertuples(index=False, name=None))
+    wanted = {(name, *cell, kind) for name in ("2", "2.1", "2.2", "2.3") for cell in GRID for kind in KINDS.values()}
+    assert cells == wanted
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_setting_4_has_the_published_parameters(number: int) -> None:
+    """The scenario's Beta parameters are the published ones."""
+    rewards = Scenario.load(f"setting-4-{number}").resolved()["rewards"]
+    assert (list(rewards["a"]), list(rewards["b"])) == setting4_parameters()[number]
+
+
+def test_scenarios_of_all_settings_exist() -> None:
+    """Every scenario of every setting ships, and its policies can be chosen."""
+    for setting in SETTINGS.values():
+        for name in setting.scenarios:
+            scenario = Scenario.load(name)
+            assert [scenario.policy(policy).label for policy in setting.policies] == list(setting.policies)
+
+
+def test_agreement() -> None:
+    """Hand-worked: half-widths 3 and 4 make 5, so a difference of 5 is 1.96 standard errors, and 5 % of 100."""
+    near, far = Agreement(105, 3, 100, 4), Agreement(105.1, 3, 100, 4)
+    assert (near.percent, near.errors, near.agrees, far.agrees) == (5.0, pytest.approx(1.96), True, False)
+
+
+def test_our_interval_is_the_papers_kind() -> None:
+    """Half of our interval is 1.96 standard deviations divided by the root of the runs."""
+    assert agreement(np.array([1.0, 2.0, 3.0, 4.0]), 2, 1).half == pytest.approx(1.96 * 1.2909944487 / 2)
+
+
+def test_crossing_by_hand() -> None:
+    """A difference of +10 at round 10 and -30 at round 20 crosses at 12.5; the last crossing counts."""
+    rounds = np.array([1, 5, 10, 20, 30])
+    difference = np.array([[0.0, -1.0, 10.0, -30.0, -40.0]])
+    assert last_crossings(rounds, difference).tolist() == [12.5]
+
+
+def test_crossing_that_never_or_always_is() -> None:
+    """Below all along: the first checkpoint. Not below at the end: infinite."""
+    rounds = np.array([2, 5])
+    assert last_crossings(rounds, np.array([[-1.0, -1.0], [-1.0, 0.0], [3.0, 2.0]])).tolist() == [2.0, np.inf, np.inf]
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=8), st.integers(1, 5))
+def test_crossing_is_followed_by_negatives(values: list[int], runs: int) -> None:
+    """After the crossing the mean difference is negative at every checkpoint, and at the one before it is not."""
+    rounds = np.arange(1, len(values) + 1) * 10
+    regret = np.tile(np.array(values, dtype=float), (runs, 1))
+    found = crossing(rounds, regret, np.zeros_like(regret))
+    assert all(value < 0 for round, value in zip(rounds, values, strict=True) if round > found.value)
+    before = [value for round, value in zip(rounds, values, strict=True) if round <= found.value]
+    assert found.value == 10 or before[-1] >= 0
+
+
+def test_bootstrap_interval() -> None:
+    """The interval of a mean is near Student's, and the same every time."""
+    values = np.random.default_rng(3).normal(10, 2, 200)
+    one, other = (bootstrap(200, lambda weights: weights @ values) for _ in range(2))
+    assert one == other
+    assert (one.low, one.high) == pytest.approx((values.mean() - 0.2772, values.mean() + 0.2772), abs=0.03)
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(1.0, YES), (3.0, NOISE), (9.0, NO)])
+def test_verdicts(value: float, verdict: str) -> None:
+    """A claim holds, or its interval allows it, or it does not hold."""
+    assert judge([Estimate(value, value - 2, value + 2)], lambda one: one < 2) == verdict
+
+
+def test_table() -> None:
+    """A table in Markdown; numbers to the right."""
+    assert table(["a", "b"], [["x", "1"]], right=1) == ["| a | b |", "| --- | ---: |", "| x | 1 |", ""]

@@ -1,0 +1,125 @@
+"""A policy as users write them that writes down every call, to prove that all engines call in the same order."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import GroupParameters, SharedPolicy
+
+PULL, PARTIAL, RECEIVED, GROUP, CLOSED, DECIDE = range(6)
+
+
+class WritingState(NamedTuple):
+    """What was called, in order."""
+
+    indices: Floats
+    written: Ints
+    """How many calls are written, and how many of them were pulls."""
+    calls: Floats
+    """Rows of (what was called, arm, pull, part or group, value, what the pull paid so far)."""
+    numbers: Ints
+    """For each slot: the pull's number."""
+    paid: Floats
+    """For each slot: what it paid so far, and in how many parts."""
+
+
+def init(problem: Problem, parameters: GroupParameters) -> WritingState:
+    """Nothing is written."""
+    problem.assumed_groups(parameters.groups)
+    most = problem.horizon * (2 * problem.span + 3 + problem.arms) + problem.arms * problem.span
+    return WritingState(
+        indices=np.zeros(problem.arms),
+        written=np.zeros(2, dtype=np.int64),
+        calls=np.zeros((most, 6)),
+        numbers=np.zeros(1, dtype=np.int64),
+        paid=np.zeros((1, 2)),
+    )
+
+
+@compiled
+def write(state: WritingState, what: int, arm: int, pull: int, place: int, value: float, paid: float) -> None:
+    """Write a call down; the arm's index changes with it."""
+    row = state.written[0]
+    state.calls[row, 0] = what
+    state.calls[row, 1] = arm
+    state.calls[row, 2] = pull
+    state.calls[row, 3] = place
+    state.calls[row, 4] = value
+    state.calls[row, 5] = paid
+    state.written[0] = row + 1
+    state.indices[arm] = (state.indices[arm] * 0.75 + row % 7 + what) % 16.0
+
+
+@compiled
+def on_pull(state: WritingState, arm: int, slot: int, shown: float) -> None:
+    """A pull begins; its slot is cleared."""
+    state.written[1] += 1
+    state.numbers[slot] = state.written[1]
+    state.paid[slot, 0] = 0.0
+    state.paid[slot, 1] = 0.0
+    write(state, PULL, arm, state.numbers[slot], 0, shown, 0.0)
+
+
+@compiled
+def on_partial(state: WritingState, arm: int, slot: int, part: int, value: float) -> None:
+    """A part, written with all that its pull paid so far."""
+    state.paid[slot, 0] += value
+    state.paid[slot, 1] += 1.0
+    write(state, PARTIAL, arm, state.numbers[slot], part, value, state.paid[slot, 0])
+
+
+@compiled
+def on_received(state: WritingState, arm: int, amount: float) -> None:
+    """What an arm was paid at an instant."""
+    write(state, RECEIVED, arm, 0, 0, amount, 0.0)
+
+
+@compiled
+def on_group(state: WritingState, arm: int, group: int, amount: float) -> None:
+    """A group is complete."""
+    write(state, GROUP, arm, 0, group, amount, 0.0)
+
+
+@compiled
+def on_closed(state: WritingState, arm: int, slot: int, credited: float) -> None:
+    """A pull is closed, written with the number of its parts."""
+    write(state, CLOSED, arm, state.numbers[slot], int(state.paid[slot, 1]), credited, state.paid[slot, 0])
+
+
+@compiled
+def decide(state: WritingState, round: int, stream: np.random.Generator) -> int:
+    """By the largest index or, in one of three rounds, at random."""
+    arm = 0
+    for other in range(1, state.indices.size):
+        if state.indices[other] > state.indices[arm]:
+            arm = other
+    if round % 3 == 0:
+        arm = int(stream.random() * state.indices.size)
+    write(state, DECIDE, arm, round, 0, 0.0, 0.0)
+    return arm
+
+
+PER_PULL = ("numbers", "paid")
+HANDLERS = {
+    "on_pull": on_pull,
+    "on_partial": on_partial,
+    "on_received": on_received,
+    "on_group": on_group,
+    "on_closed": on_closed,
+}
+
+
+def policy_with(*handlers: str, clairvoyant: bool = False) -> SharedPolicy:
+    """The policy that hears only this much."""
+    return SharedPolicy(
+        name="-".join(["writing", *handlers]),
+        parameters=GroupParameters,
+        init=init,
+        decide=decide,
+        per_pull=PER_PULL,
+        clairvoyant=clairvoyant,
+        **{name: HANDLERS[name] for name in handlers},
+    )

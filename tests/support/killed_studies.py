@@ -1,0 +1,80 @@
+"""A study that is killed: forks itself for every attempt, kills the fork, and tells what each attempt did.
+
+Usage: killed_studies.py FOLDER KILLS SEED; prints a line of JSON for each attempt: the runs that were kept when it
+began, and those that it started.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from studies import small
+
+from tpstream import compare
+from tpstream.experiment import worker as piece
+from tpstream.experiment.store import Store
+
+POLICIES = ("ucb1", "tp-ucb-fr")
+RUNS = 60
+STARTED = "started"
+
+
+def world() -> Any:
+    """Sixty runs of it take about a second."""
+    return small(horizon=20_000, drain=False)
+
+
+def study(folder: Path) -> None:
+    """The study that is interrupted; its two threads write down every run that they start."""
+    race = piece._run_policies_in_turn
+
+    def noted(work: piece.Piece, entrants: Any, run: int, *rest: Any, **named: Any) -> Any:
+        with (folder / STARTED).open("a") as file:
+            file.write(f"{run}\n")
+        return race(work, entrants, run, *rest, **named)
+
+    piece._run_policies_in_turn = noted
+    compare(world(), POLICIES, runs=RUNS, jobs=2, folder=folder)
+
+
+def attempt(folder: Path, patience: float | None) -> dict[str, Any]:
+    """One attempt in a process of its own, killed after so many seconds."""
+    kept = kept_runs(folder)
+    (folder / STARTED).write_text("")
+    child = os.fork()
+    if child == 0:
+        study(folder)
+        os._exit(0)
+    if patience is not None:
+        time.sleep(patience)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    started = [int(run) for run in (folder / STARTED).read_text().split()]
+    return {"kept": kept, "started": started, "killed": os.WIFSIGNALED(status)}
+
+
+def kept_runs(folder: Path) -> list[int]:
+    """The runs that are done under every policy."""
+    if not (folder / "study.sqlite").exists():
+        return []
+    with Store(folder) as store:
+        rows = store._database.execute("SELECT run FROM done GROUP BY run HAVING count(*) = 2").fetchall()
+    return [run for (run,) in rows]
+
+
+def main(folder: Path, kills: int, seed: int) -> None:
+    """So many attempts that are killed at random moments, and one that is left alone."""
+    compare(world(), POLICIES, runs=1)  # what is compiled now is there in every fork
+    moments = random.Random(seed)  # noqa: S311 (moments, not secrets)
+    for _ in range(kills):
+        print(json.dumps(attempt(folder, moments.uniform(0.0, 0.25))), flush=True)  # noqa: T201
+    print(json.dumps(attempt(folder, None)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,223 @@
+"""Parity of the engines: one case run by SimPy, by the compiled loop with a log and by the one without, compared."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from strategies import delay_tables, groups_of, scenario_keys
+from worlds import table_world, tables, world_of
+
+from tpstream.engines.compiled_engine import CompiledEngine
+from tpstream.engines.draws import Draws, DrawsReader
+from tpstream.engines.engine import Engine
+from tpstream.engines.simpy_engine import SimpyEngine
+from tpstream.log.sinks import MemorySink
+from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.errors import TpstreamError
+from tpstream.model.events import Events
+from tpstream.model.random_streams import BLOCK, Purpose, open_stream
+from tpstream.model.world import World
+from tpstream.policies import POLICIES
+from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.runner import Runner
+from tpstream.run.simulate import make_world
+from tpstream.scenario.scenario import Scenario
+from tpstream.testing.runs import PlainArm
+
+BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A world, a policy and its parameters."""
+
+    world: World
+    policy: SharedPolicy
+    parameters: Parameters
+
+    def __repr__(self) -> str:
+        """In short; a table of rewards would fill pages."""
+        problem, world = self.world.problem, self.world
+        sizes = f"arms={problem.arms}, span={problem.span}, groups={problem.groups}, horizon={problem.horizon}"
+        return (
+            f"Case({self.policy.name}, {self.parameters!r}, {sizes}, maxima={problem.maxima.tolist()}, "
+            f"rewards={type(world.rewards.arms[0]).__name__}, seed={world.seed}, run={world.run}, drain={world.drain})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an engine did: arms, events (None: without a log), the error that it ended with, the policy's last state."""
+
+    arms: Ints
+    events: Events | None
+    error: str | None
+    state: Any
+
+
+def case_of(world: World, policy: str, **parameters: Any) -> Case:
+    """A case with a built-in policy."""
+    form = POLICIES.find(policy)
+    return Case(world, form, form.parameters(**parameters))
+
+
+def run_simpy(case: Case) -> Outcome:
+    """The case in the reference engine, with a log and all indices."""
+    world, form = case.world, case.policy
+    problem = world.problem if form.knows_means else world.problem.without_means()
+    policy = Runner(form, problem, case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    engine = SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=True)
+    arms, events, error = _follow(engine, log=True)
+    return Outcome(arms, events, error, policy.state)
+
+
+def run_compiled(case: Case, *, log: bool) -> Outcome:
+    """The case in the compiled engine: with a log through the general loop, without through the plain one."""
+    reader = DrawsReader(Draws(case.world))
+    engine = CompiledEngine(case.world, case.policy, case.parameters, reader, case.policy.name, indices=log)
+    arms, events, error = _follow(engine, log=log)
+    return Outcome(arms, events, error, engine._state)
+
+
+def _follow(engine: Engine, *, log: bool) -> tuple[Ints, Events | None, str | None]:
+    sink, stretches, error = MemorySink(), [np.empty(0, dtype=np.int64)], None
+    if log:
+        engine.bus.subscribe("memory", sink)
+    try:
+        stretches += [arms.copy() for arms in engine.round_batches()]
+    except TpstreamError as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    return np.concatenate(stretches), Events.join(sink.batches) if sink.batches else None, error
+
+
+def run_all(case: Case) -> tuple[Outcome, Outcome, Outcome]:
+    """The case in SimPy, in the compiled engine with a log, and in it without one."""
+    return run_simpy(case), run_compiled(case, log=True), run_compiled(case, log=False)
+
+
+def first_difference(case: Case) -> str | None:
+    """Where the compiled engine first differs from SimPy, in an event, an index, a decision or an error; or None."""
+    return difference(*run_all(case))
+
+
+def difference(reference: Outcome, logged: Outcome, bare: Outcome) -> str | None:
+    """Where the outcomes of one case first differ, or None."""
+    return (
+        _different_event(reference.events, logged.events)
+        or _different_end("with a log", reference, logged)
+        or _different_end("without a log", reference, bare)
+    )
+
+
+def _different_event(expected: Events | None, found: Events | None) -> str | None:
+    """The first event of which any bit differs."""
+    if expected is None or found is None:
+        return None if expected is found else f"no events in {'SimPy' if expected is None else 'the compiled engine'}"
+    names = [field.name for field in fields(Events)]
+    rows = {name: different_row(getattr(expected, name), getattr(found, name)) for name in names}
+    index = rows.pop("indices")
+    places = [place for place in rows.values() if place is not None]
+    if places:
+        shown = [list(events.cut(min(places), min(places) + 1)) for events in (expected, found)]
+        return f"event {min(places)}: {shown[0]}, compiled {shown[1]}"
+    return None if index is None else f"indices of round {index + 1}"
+
+
+def _different_end(how: str, expected: Outcome, found: Outcome) -> str | None:
+    """The first decision that differs, or the error."""
+    if expected.error != found.error:
+        return f"{how}: {expected.error}, compiled {found.error}"
+    row = different_row(expected.arms, found.arms)
+    return None if row is None else f"{how}: the decision of round {row + 1}"
+
+
+def different_row(expected: Floats | Ints | Bytes, found: Floats | Ints | Bytes) -> int | None:
+    """The first row of which any bit differs; the first one that only one of the arrays has."""
+    rows = min(len(expected), len(found))
+    differ = np.any(_bits(expected[:rows]) != _bits(found[:rows]), axis=1)
+    if differ.any():
+        return int(differ.argmax())
+    return None if len(expected) == len(found) else rows
+
+
+def _bits(rows: Floats | Ints | Bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(rows.tobytes(), dtype=np.uint8).reshape(len(rows), rows[:1].nbytes or 1)
+
+
+def parameters_for(form: SharedPolicy, span: int) -> st.SearchStrategy[Parameters]:
+    """Any values of a policy's parameters."""
+    choices: dict[str, st.SearchStrategy[Any]] = {
+        "ties": st.sampled_from(["random", "first"]),
+        "start": st.sampled_from(["round-robin", "random"]),
+        "groups": groups_of(span),
+    }
+    optional = {name: choices[name] for name in form.parameters.model_fields}
+    return st.fixed_dictionaries({}, optional=optional).map(lambda values: form.parameters(**values))
+
+
+@st.composite
+def recorded_worlds(draw: st.DrawFn, longest: int = 60) -> World:
+    """Worlds whose rewards are read from tables, full of ties; some of the records run out before the horizon."""
+    arms, groups, width = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    horizon = draw(st.integers(1, longest))
+    rows = draw(st.sampled_from([horizon, horizon, horizon, max(1, horizon // 2)]))
+    return table_world(
+        draw(tables(arms, rows, groups * width)),
+        horizon,
+        groups=groups,
+        drain=draw(st.booleans()),
+        seed=draw(st.integers(0, 2**32)),
+        run=draw(st.integers(0, 3)),
+    )
+
+
+@st.composite
+def drawn_worlds(draw: st.DrawFn) -> World:
+    """Worlds of smooth-beta scenarios: all spreads, seeds and shapes; half of them with whole-round delays."""
+    keys = draw(scenario_keys())
+    problem = Scenario(**keys).problem()
+    names, most = problem.names, float(problem.maxima.min()) / problem.span
+    if draw(st.booleans()):
+        keys["delays"] = draw(delay_tables(keys["span"], names, whole=True))
+        keys |= draw(st.fixed_dictionaries({}, optional={"window": st.integers(1, 20)}))
+        if "window" in keys:
+            keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
+    scenario = Scenario(**keys)
+    return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
+def cases(draw: st.DrawFn, form: SharedPolicy, worlds: st.SearchStrategy[World] | None = None) -> Case:
+    """A random case for a policy; `worlds` default to small ones of every kind."""
+    world = draw(drawn_worlds() | recorded_worlds() if worlds is None else worlds)
+    return Case(world, form, draw(parameters_for(form, world.problem.span)))
+
+
+@st.composite
+def long_worlds(draw: st.DrawFn) -> World:
+    """One or two arms, and horizons about the end of a block."""
+    arms = [PlainArm(1.0, 2), PlainArm(draw(st.sampled_from([0.5, 1.0])), 2)][: draw(st.integers(1, 2))]
+    horizon = draw(st.integers(1, 3)) * BLOCK + draw(st.integers(-1, 1))
+    return world_of(arms, span=2, horizon=horizon, groups=2, drain=draw(st.booleans()), seed=draw(st.integers(0, 99)))
+
+
+def different_call(case: Case) -> str | None:
+    """Where the engines' calls of a writing policy first differ."""
+    reference, *others = run_all(case)
+    found = difference(reference, *others)
+    expected = calls_of(reference)
+    for outcome in others:
+        calls = calls_of(outcome)
+        drained = outcome.events is None and case.world.drain  # without a log nothing is drained
+        row = different_row(expected[: len(calls)] if drained else expected, calls)
+        if row is not None:
+            found = found or f"call {row}: {expected[row : row + 1]}, compiled {calls[row : row + 1]}"
+    return found
+
+
+def calls_of(outcome: Outcome) -> Floats:
+    """What a writing policy wrote."""
+    calls: Floats = outcome.state.calls[: outcome.state.written[0]]
+    return calls

@@ -1,0 +1,55 @@
+"""The lab queue on SimPy's timeline, through the engine as users run it: as long as queueing theory says."""
+
+import math
+
+import numpy as np
+import pytest
+from delays_helper import RATE, erlang_c_wait
+from scipy import stats
+
+from tpstream import Scenario
+from tpstream.log.sinks import MemorySink
+from tpstream.model.arrays import Floats
+from tpstream.model.events import Events, Kind
+from tpstream.run.simulate import open_run
+
+WARM, COUNTED, RUNS = 300, 1200, 12
+"""Patients before the queue counts as stationary, those who are counted, and runs."""
+
+
+def lab(servers: int, rate: float, mean: float) -> Scenario:
+    """One sample of each patient; patients come at random and service times are exponential: an M/M/c queue."""
+    return Scenario.parse(
+        {
+            "name": "lab",
+            "horizon": WARM + COUNTED,
+            "span": 1,
+            "drain": True,
+            "rewards": {"kind": "smooth-beta", "groups": 1},
+            "arms": [{"name": "one", "maximum": 1.0}, {"name": "other", "maximum": 2.0}],
+            "arrivals": {"kind": "poisson", "rate": rate},
+            "resources": {"lab": servers},
+            "delays": [{"kind": "lab-queue", "resource": "lab", "mean": mean}],
+        }
+    )
+
+
+def through_times(scenario: Scenario, run: int) -> Floats:
+    """How long each patient's sample was in the lab, in order of patients."""
+    sink = MemorySink()
+    engine = open_run(scenario, scenario.policy("uniform"), 7, run)
+    engine.bus.subscribe("memory", sink)
+    for _ in engine.round_batches():
+        pass
+    events = Events.join(sink.batches)
+    pulls, parts = (events.take(events.kind == kind) for kind in (Kind.PULL, Kind.PARTIAL))
+    return parts.time[np.argsort(parts.pull)] - pulls.time
+
+
+@pytest.mark.parametrize(("servers", "rate", "mean"), [(1, 0.5, 1.0), (2, 0.6, 2.5)])
+def test_the_wait_is_erlangs(servers: int, rate: float, mean: float) -> None:
+    """The mean wait over 12 runs is within its interval of the Erlang-C value (false alarm: 1 in a million)."""
+    scenario = lab(servers, rate, mean)
+    waits = np.array([through_times(scenario, run)[WARM:].mean() - mean for run in range(RUNS)])
+    off = abs(waits.mean() - erlang_c_wait(rate, mean, servers)) / (waits.std(ddof=1) / math.sqrt(RUNS))
+    assert off < stats.t.isf(RATE / 2, RUNS - 1)

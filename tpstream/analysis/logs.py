@@ -1,0 +1,68 @@
+"""Logs gathered by policy: they must be of one world, and each run may be there once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tpstream.log.reader import Log, read_logs
+from tpstream.log.schema import Header
+from tpstream.model.errors import LogError
+
+
+@dataclass(frozen=True, eq=False)
+class WorldLogs:
+    """The logs of every policy, in order of seed and run, and a header that tells of the world of all."""
+
+    header: Header
+    logs: Mapping[str, list[Log]]
+
+    @property
+    def name(self) -> str:
+        """What the world is called."""
+        return str(self.header.scenario.get("name", "log"))
+
+
+def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
+    """Open the logs: files, folders of logs, or logs that are open already."""
+    several = [logs] if isinstance(logs, Log | str | Path) else list(logs)
+    found = [log for one in several for log in ([one] if isinstance(one, Log) else read_logs(one))]
+    if not found:
+        raise LogError("no log was given; name files or folders")
+    by_policy: dict[str, list[Log]] = {}
+    seen: dict[tuple[str, int, int], Log] = {}
+    for log in found:
+        header = log.header
+        _refuse_other(found[0], log, _world)
+        run = header.policy, header.seed, header.run
+        if run in seen:
+            raise LogError(
+                f"{log.path}: run {header.run} (seed {header.seed}) of {header.policy!r} is also in {seen[run].path}; "
+                f"leave one of them out"
+            )
+        seen[run] = log
+        of_policy = by_policy.setdefault(header.policy, [])
+        of_policy.append(log)
+        _refuse_other(of_policy[0], log, _policy)
+    for of_policy in by_policy.values():
+        of_policy.sort(key=lambda log: (log.header.seed, log.header.run))
+    return WorldLogs(found[0].header, by_policy)
+
+
+def _world(header: Header) -> dict[str, Any]:
+    keys = ("arms", "means", "maxima", "span", "horizon")
+    return {key: getattr(header, key) for key in keys}
+
+
+def _policy(header: Header) -> dict[str, Any]:
+    return {"policy": header.kind, "parameters": header.parameters}
+
+
+def _refuse_other(first: Log, log: Log, facts: Any) -> None:
+    one, other = facts(first.header), facts(log.header)
+    for key in one:
+        if one[key] != other[key]:
+            raise LogError(
+                f"{log.path}: {key} {other[key]}, but {first.path} has {one[key]}; give logs of one world, "
+                f"with one label for each policy"
+            )

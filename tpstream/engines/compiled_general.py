@@ -1,0 +1,250 @@
+"""A run of the compiled engine with delays, windows or a log: feeds its loop and hands the events to the bus."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tpstream.engines import compiled_general_loop
+from tpstream.engines.compiled_general_loop import (
+    CURSOR,
+    DONE,
+    FLUSH,
+    FREE,
+    LAST,
+    NODES,
+    OPEN,
+    PENDING,
+    ROOM,
+    ROUND,
+    SHOWN,
+    SLOTS,
+    WRITTEN,
+    Columns,
+    LoopMemory,
+)
+from tpstream.engines.draws import DrawsReader
+from tpstream.engines.engine import Bus
+from tpstream.model.arrays import Ints
+from tpstream.model.errors import EngineError, TpstreamError, blame
+from tpstream.model.events import Events
+from tpstream.model.numba_support import hold_stream
+from tpstream.model.pull_rows import longer, with_longer
+from tpstream.model.random_streams import BLOCK
+from tpstream.model.world import World
+from tpstream.policies.base import SharedPolicy
+from tpstream.policies.loader import load_for
+from tpstream.policies.runner import check_arm
+
+EVENTS = 100_000
+"""Events that are handed to the bus at once."""
+ROWS = 4096
+"""Rows of indices that are."""
+SLOTS_AT_FIRST = 64
+FARTHEST = 2**40
+"""Rounds after which a part is as good as one that comes later still: no run is that long."""
+LONGEST = 2**24
+"""Rounds that can be looked ahead: there is a list for each of them."""
+
+
+class GeneralRun:
+    """Memory that grows with the number of open pulls and the longest delay, and the talk with the loop."""
+
+    def __init__(
+        self,
+        world: World,
+        policy: SharedPolicy,
+        state: Any,
+        subscriptions: Any,
+        stream: np.random.Generator,
+        reader: DrawsReader,
+        bus: Bus,
+        label: str,
+    ) -> None:
+        problem, timing = world.problem, world.timing
+        self._world = world
+        self._per_pull = policy.per_pull
+        self._loops: Any = load_for(policy, compiled_general_loop)
+        self._state = state
+        self._subscriptions = subscriptions
+        self._stream = stream
+        self._held = hold_stream(stream)
+        self._reader = reader
+        self._bus = bus
+        self._label = label
+        self._seq = 0
+        self._columns = self._make_columns(0, 0)
+        self._cursor = np.zeros(CURSOR, dtype=np.int64)
+        self._cursor[[ROUND, PENDING, FREE]] = 1, -1, -1
+        self._memory: Any = LoopMemory(
+            horizon=problem.horizon,
+            drain=world.drain,
+            window=-1 if timing.window is None else int(timing.window),
+            default=np.nan if timing.default is None else timing.default,
+            pool=np.empty((problem.arms, BLOCK, problem.span)),
+            delays=self._make_delays(),
+            calendar=np.zeros(0, dtype=np.int64),
+            plan=np.zeros(problem.span, dtype=np.int64),
+            used=np.full(problem.arms, BLOCK),
+            pulls=np.zeros(0, dtype=np.int64),
+            arms=np.zeros(0, dtype=np.int64),
+            left=np.zeros(0, dtype=np.int64),
+            rewards=np.zeros((0, problem.span)),
+            credited=np.zeros(0),
+            vacant=np.zeros(0, dtype=np.int64),
+            node_slot=np.zeros(0, dtype=np.int64),
+            node_code=np.zeros(0, dtype=np.int64),
+            node_next=np.zeros(0, dtype=np.int64),
+            head=np.zeros(1, dtype=np.int64),
+            tail=np.zeros(1, dtype=np.int64),
+            length=np.zeros(1, dtype=np.int64),
+        )
+
+    def round_batches(self, length: int, *, indices: bool) -> Iterator[Ints]:
+        """Let time pass; yields the arms of the rounds, a stretch at a time, and drains at the end if asked to."""
+        horizon, cursor = self._world.problem.horizon, self._cursor
+        self._columns = self._make_columns(EVENTS, ROWS if indices else 0)
+        for first in range(1, horizon + 1, length):
+            cursor[LAST] = min(first + length - 1, horizon)
+            decisions = np.empty(cursor[LAST] - first + 1, dtype=np.int64)
+            self._advance(decisions)
+            yield decisions
+        while self._world.drain and cursor[OPEN] > 0:
+            cursor[LAST] += length
+            self._advance(np.empty(0, dtype=np.int64))
+        self._publish()
+
+    def _advance(self, decisions: Ints) -> None:
+        """Run the loop to the end of the stretch; before an error, what happened is told first, as SimPy does."""
+        run, cursor = self._loops.run_general, self._cursor
+        try:
+            while True:
+                answer = run(
+                    self._state, self._held, self._subscriptions, self._memory, self._columns, cursor, decisions
+                )
+                if answer == DONE:
+                    return
+                self._serve(answer)
+        except TpstreamError:
+            self._publish()
+            raise
+        except Exception as error:
+            self._publish()
+            raise blame(error, self._label, f"in round {cursor[ROUND]}") from error
+
+    def _serve(self, answer: int) -> None:
+        """Give the loop whatever it came back for."""
+        if answer == FLUSH:
+            self._publish()
+        elif answer == ROOM:
+            self._make_room()
+        else:
+            arm, round = int(self._cursor[PENDING]), int(self._cursor[ROUND])
+            self._refill(check_arm(arm, self._world.problem, round, self._label))
+
+    def _refill(self, arm: int) -> None:
+        """Give an arm its next block; a short one, at the end of a record, goes to the end of its place."""
+        block = self._reader.next_block(arm)
+        first = BLOCK - len(block)
+        self._memory.used[arm] = first
+        self._memory.pool[arm, first:] = block.rewards
+        if block.schedule is not None:
+            offsets = np.minimum(block.schedule.offsets, FARTHEST)
+            self._memory.delays[arm, first:] = np.where(block.schedule.lost, -1 - offsets, offsets)
+
+    def _make_delays(self) -> Ints:
+        """Room for the delays of the arms' blocks, or the one row of the paper's world."""
+        problem = self._world.problem
+        if not self._world.timing.delays:
+            return np.arange(problem.span).reshape(1, 1, -1)
+        # With a single arm a second, unused one tells the loop that delays differ from pull to pull.
+        return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
+
+    def _publish(self) -> None:
+        """Hand the events to the bus; if there are none, one round brings more than there is room for."""
+        events, rows = int(self._cursor[WRITTEN]), int(self._cursor[SHOWN])
+        self._cursor[[WRITTEN, SHOWN]] = 0
+        if events == 0:
+            self._columns = self._make_columns(2 * len(self._columns.kind), len(self._columns.indices))
+            return
+        columns = {name: getattr(self._columns, name)[:events].copy() for name in Columns._fields if name != "indices"}
+        shown = self._columns.indices[:rows].copy() if len(self._columns.indices) else None
+        self._bus.publish(Events(seq=np.arange(self._seq, self._seq + events), **columns, indices=shown))
+        self._seq += events
+
+    def _make_columns(self, events: int, rows: int) -> Columns:
+        whole = {name: np.empty(events, dtype=np.int64) for name in ("round", "pull", "arm", "part")}
+        return Columns(
+            time=np.empty(events),
+            kind=np.empty(events, dtype=np.int8),
+            value=np.empty(events),
+            indices=np.empty((rows, self._world.problem.arms)),
+            **whole,
+        )
+
+    def _make_room(self) -> None:
+        """Enlarge whatever is too small for the pull that waits."""
+        memory, cursor, need = self._memory, self._cursor, 2 * self._world.problem.span + 1
+        if cursor[SLOTS] == 0:
+            self._add_slots(max(len(memory.pulls), SLOTS_AT_FIRST))
+        if cursor[NODES] < need:
+            self._add_nodes(max(len(memory.node_slot), need))
+        reach = self._reach(int(cursor[PENDING]), int(cursor[ROUND]))
+        if reach >= len(memory.head):
+            self._widen(2 ** int(reach + 1).bit_length())
+
+    def _reach(self, arm: int, round: int) -> int:
+        """The longest delay of the arm's next pull that matters; a calendar that ends too early is made longer."""
+        memory = self._memory
+        delays = memory.delays[arm, memory.used[arm]] if len(memory.delays) > 1 else memory.delays[0, 0]
+        dues = np.where(delays < 0, -1 - delays, delays)
+        if not self._world.drain:
+            dues = np.minimum(dues, memory.horizon - round)
+        last = round + int(dues.max())
+        if last - round > LONGEST:
+            raise EngineError(
+                f"a part comes {last - round:,} rounds after its pull; drain this world with the SimPy engine"
+            )
+        if self._world.timing.calendar is None:
+            return last - round
+        if last >= len(memory.calendar):
+            rounds = np.arange(2 * last + 1, dtype=np.float64)
+            times = self._world.timing.calendar.reported(rounds)
+            if not np.array_equal(times, np.minimum(np.floor(times), FARTHEST)):
+                raise EngineError("the calendar says that it keeps times whole, and does not; use the SimPy engine")
+            self._memory = memory._replace(calendar=times.astype(np.int64))
+        return int(self._memory.calendar[round + dues].max()) - round
+
+    def _add_slots(self, more: int) -> None:
+        """Room for more open pulls."""
+        memory, cursor = self._memory, self._cursor
+        count = len(memory.pulls)
+        names = ("pulls", "arms", "left", "rewards", "credited", "vacant")
+        self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
+        self._memory.vacant[cursor[SLOTS] : cursor[SLOTS] + more] = np.arange(count, count + more)
+        cursor[SLOTS] += more
+        self._state = with_longer(self._state, self._per_pull, count + more)
+        if self._subscriptions.group:
+            self._subscriptions = with_longer(self._subscriptions, ("filled", "gathered"), count + more)
+
+    def _add_nodes(self, more: int) -> None:
+        """Room for more parts to come; the new nodes are chained before the free ones."""
+        memory, cursor = self._memory, self._cursor
+        count = len(memory.node_slot)
+        names = ("node_slot", "node_code", "node_next")
+        self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
+        self._memory.node_next[count:] = np.arange(count + 1, count + more + 1)
+        self._memory.node_next[-1] = cursor[FREE]
+        cursor[FREE] = count
+        cursor[NODES] += more
+
+    def _widen(self, size: int) -> None:
+        """Room for later rounds; the lists move as they are, since each belongs to one round."""
+        memory, round = self._memory, int(self._cursor[ROUND])
+        rounds = np.arange(round, round + len(memory.head))
+        rings = {}
+        for name in ("head", "tail", "length"):
+            old, new = getattr(memory, name), np.zeros(size, dtype=np.int64)
+            new[rounds % size] = old[rounds % len(old)]
+            rings[name] = new
+        self._memory = memory._replace(**rings)

@@ -1,0 +1,137 @@
+"""The errand of one pull: what a process delay sees of the engine, and what the engine sees of the process."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import simpy
+from simpy.events import Event
+
+from tpstream.engines.simpy_clock import Steps, Timeline
+from tpstream.engines.simpy_events import DROPPED, IMPUTED, LATE, PARTIAL, EventBuffer
+from tpstream.model.errors import DelayError, TpstreamError
+
+
+class ProcessPull:
+    """A pull whose parts a user's process delivers; it closes itself when nothing is missing any more."""
+
+    def __init__(
+        self,
+        event_buffer: EventBuffer,
+        timeline: Timeline,
+        pull: int,
+        arm: int,
+        arrivals: Sequence[tuple[float, int]],
+        resources: Mapping[str, simpy.Resource],
+        stream: np.random.Generator,
+        name: str,
+        *,
+        default: float | None,
+        span: int,
+    ) -> None:
+        self.pull = pull
+        self.arm = arm
+        self.env: simpy.Environment = timeline
+        self.resources = resources
+        self.stream = stream
+        self.arrivals = arrivals
+        self._event_buffer = event_buffer
+        self._timeline = timeline
+        self._name = name
+        self._default = default
+        self._pending = set(range(1, span + 1))
+        self._uncredited = set(range(1, span + 1))
+        self._closed = False
+        self._due = {part: due for due, part in arrivals}
+
+    def wait_until(self, time: float) -> simpy.Event:
+        """An event at exactly this time, or now if that is past."""
+        now, time = self._timeline.now, float(time)
+        if not math.isfinite(time):
+            raise DelayError(f"{self._name} waits until {time} in pull {self.pull} at time {now}; give a finite time")
+        return self._timeline.moment(max(time, now), 1)
+
+    def deliver(self, part: int) -> None:
+        """Hand the part out now."""
+        if self._timeline.now < self._due.get(part, -math.inf):
+            raise DelayError(
+                f"{self._name} delivered part {part} of pull {self.pull} at time {self._timeline.now}, "
+                f"before it arrives at {self._due[part]}; wait until then"
+            )
+        self._settle(part, LATE if self._closed else PARTIAL)
+
+    def lose(self, part: int) -> None:
+        """The part never arrives, which shows now."""
+        self._settle(part, DROPPED)
+
+    def close(self) -> None:
+        """Settle the pull with what arrived, unless that has happened."""
+        if self._closed:
+            return
+        self._closed = True
+        self._event_buffer.open_instant(self._timeline.now)
+        if self._default is not None:
+            self._event_buffer.codes.extend(
+                self._event_buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited)
+            )
+        self._event_buffer.codes.append(self._event_buffer.closed_code(self.pull))
+
+    def watched(self, steps: Steps) -> Steps:
+        """The steps of a process of this pull; what goes wrong in it is told with the delay and the pull."""
+        me = self._timeline.active_process
+        assert me is not None  # noqa: S101 (for mypy: only a process takes steps)
+        self._timeline.watchers[me] = self.watched
+        try:
+            return (yield from self._only_events(steps))
+        except TpstreamError:
+            raise
+        except Exception as error:
+            if me.callbacks:  # another process waits for this one, and may know what to do
+                raise
+            raise DelayError(f"{self._name} raised {type(error).__name__} in pull {self.pull}: {error}") from error
+        finally:
+            self._timeline.watchers.pop(me, None)
+
+    def check_complete(self) -> None:
+        """Raise if the process ended and forgot a part."""
+        forgotten = self._pending & {part for _, part in self.arrivals}
+        if forgotten:
+            raise DelayError(
+                f"{self._name} ended without part {min(forgotten)} of pull {self.pull}; deliver or lose every part once"
+            )
+
+    def _only_events(self, steps: Steps) -> Steps:
+        """The same steps, like `yield from`, but each must be an event of this timeline."""
+        step = partial(next, steps)
+        while True:
+            try:
+                event = step()
+            except StopIteration as end:
+                return end.value
+            if not isinstance(event, Event) or event.env is not self._timeline:
+                raise DelayError(
+                    f"{self._name} yields {event!r} in pull {self.pull}; give an event of context.env, "
+                    "as in context.env.timeout(1)"
+                )
+            try:
+                step = partial(steps.send, (yield event))
+            except Exception as error:  # noqa: BLE001 (it is for the process, which may be waiting for it)
+                step = partial(steps.throw, error)
+
+    def _settle(self, part: int, kind: int) -> None:
+        if not math.isfinite(self._timeline.now):
+            raise DelayError(
+                f"{self._name} settled part {part} of pull {self.pull} at time {self._timeline.now}; "
+                "leave the clock to SimPy"
+            )
+        if part not in self._pending:
+            raise DelayError(f"{self._name} settled part {part} of pull {self.pull} twice, or it is no part of it")
+        self._pending.remove(part)
+        if kind == PARTIAL:
+            self._uncredited.remove(part)
+        self._event_buffer.open_instant(self._timeline.now)
+        self._event_buffer.codes.append(self._event_buffer.code(self.pull, part, kind))
+        if not self._pending:
+            self.close()
+            self._event_buffer.finished.append(self.pull)

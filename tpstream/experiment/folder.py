@@ -1,0 +1,208 @@
+"""The folder of a study: what it is about, readable by people, and the refusal to mix it with another one.
+
+Result files: tables of a study, the same to the last byte however the study was done."""
+
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from tpstream.experiment.identity import SCHEMA, code_hash, hash_of, identify_world, maker
+from tpstream.experiment.plan import Plan
+from tpstream.log.schema import package_versions
+from tpstream.model.errors import StudyError
+from tpstream.scenario.messages import quote
+
+NAME = "study.json"
+GROWS = ("policies", "sweep", "runs", "logs", "hash")
+"""What may be another in a later command: policies, values of a sweep and runs can be added."""
+
+
+def open_folder(folder: Path, plan: Plan) -> Plan:
+    """Make the folder a study's, or go on with the study that it holds; raises if that is another one.
+
+    Returns the plan; in a study that goes on, logs that were begun may be overwritten.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise StudyError(f"{folder}: is a file; give a folder for the study")
+    place, wanted = folder / NAME, describe_study(plan)
+    if place.exists():
+        kept = _read(place)
+        _refuse_another(folder, kept, wanted)
+        if plan.logs is not None and kept["logs"] == wanted["logs"]:
+            plan = replace(plan, logs=replace(plan.logs, force=True))
+        wanted = _grown(kept, wanted)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(place, (json.dumps(wanted, indent=2) + "\n").encode())
+    except OSError as error:
+        raise StudyError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
+    return plan
+
+
+def describe_study(plan: Plan) -> dict[str, Any]:
+    """What the study is about, as plain values."""
+    world = identify_world(plan.scenario)
+    scenario = {key: value for key, value in plan.scenario.resolved().items() if key not in {"seed", "policies"}}
+    about = {
+        "schema": SCHEMA,
+        "scenario": scenario,
+        "files": world["files"],
+        "code": world["code"],
+        "seed": plan.seed,
+        "rounds": list(plan.rounds),
+        "versions": package_versions(),
+        "sweep": {path: list(values) for path, values in plan.sets.items()},
+        "policies": {
+            one.label: {"kind": one.form.name, "given": dict(one.given), "code": code_hash(maker(one.form))}
+            for one in plan.asked
+        },
+        "runs": plan.runs.stop,
+        "logs": None if plan.logs is None else str(plan.logs.folder.resolve()),
+    }
+    return {**about, "hash": hash_of({key: value for key, value in about.items() if key not in GROWS})}
+
+
+def _read(place: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(place.read_text(encoding="utf-8"))
+        if kept["schema"] != SCHEMA:
+            raise StudyError(f"{place}: has schema {kept['schema']}, this tpstream knows {SCHEMA}")
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StudyError(f"{place}: cannot be read; choose another folder, or remove this one") from None
+    return dict(kept)
+
+
+def _refuse_another(folder: Path, kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise at the first thing that differs and must not."""
+    fixed = [key for key in wanted if key not in GROWS]
+    pairs = [(key, kept.get(key), wanted[key]) for key in fixed]
+    pairs += [
+        (f"policies.{label}", kept["policies"][label], wanted["policies"][label])
+        for label in wanted["policies"]
+        if label in kept["policies"]
+    ]
+    pairs.append(("sweep", list(kept["sweep"]), list(wanted["sweep"])))
+    for name, there, here in pairs:
+        found = first_difference(there, here, name)
+        if found:
+            path, old, new = found
+            raise StudyError(
+                f"{folder}: holds another study: {path.removeprefix('scenario.')} is {quote(old)} there and "
+                f"{quote(new)} here; choose another folder"
+            )
+
+
+def first_difference(one: Any, other: Any, path: str) -> tuple[str, Any, Any] | None:
+    """Where two plain values differ, and what is there in each."""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        one, other = dict(enumerate(one)), dict(enumerate(other))
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return None if one == other else (path, one, other)
+    for key in {**one, **other}:
+        step = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
+        found = first_difference(one.get(key), other.get(key), step)
+        if found:
+            return found
+    return None
+
+
+def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The description of all that was asked of this folder so far."""
+    sweep = {
+        path: [*kept["sweep"][path], *(one for one in values if one not in kept["sweep"][path])]
+        for path, values in wanted["sweep"].items()
+    }
+    policies = {**kept["policies"], **wanted["policies"]}
+    return {**wanted, "sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"])}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there in whole or as it was before."""
+    partly = path.with_name(f".{path.name}.{os.getpid()}")
+    partly.write_bytes(content)
+    partly.replace(path)
+
+
+class Tables(Protocol):
+    """What has tables: the result of a comparison or of a sweep."""
+
+    def table(self) -> pd.DataFrame:
+        """A row for each policy."""
+        ...
+
+    def results(self) -> pd.DataFrame:
+        """A row for each policy and run."""
+        ...
+
+    def contrasts(self) -> pd.DataFrame:
+        """A row for each two policies."""
+        ...
+
+    def curves(self) -> pd.DataFrame:
+        """A row for each policy and checkpoint."""
+        ...
+
+    def pulls(self) -> pd.DataFrame:
+        """A row for each policy and arm."""
+        ...
+
+    def times(self) -> pd.DataFrame:
+        """A row for each policy and run."""
+        ...
+
+    def failed(self) -> pd.DataFrame:
+        """A row for each run that failed."""
+        ...
+
+
+def export(folder: Path, found: Tables) -> list[Path]:
+    """Write the tables into the folder, each in whole; times are apart, since no two studies take equally long."""
+    results = found.results()
+    files = {
+        "results.parquet": _parquet(results),
+        "results.csv": _csv(results),
+        "results.json": _json(results),
+        "table.csv": _csv(found.table().drop(columns="seconds_per_run")),
+        "contrasts.csv": _csv(found.contrasts()),
+        "curves.csv": _csv(found.curves()),
+        "pulls.csv": _csv(found.pulls()),
+        "failures.csv": _csv(found.failed()),
+        "times.csv": _csv(found.times()),
+    }
+    try:
+        for name, content in files.items():
+            write_whole(folder / name, content)
+    except OSError as error:
+        raise StudyError(
+            f"{folder}: the results cannot be written ({error.strerror}); make room, then repeat"
+        ) from None
+    return [folder / name for name in files]
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _json(frame: pd.DataFrame) -> bytes:
+    return (frame.to_json(orient="records", lines=False, double_precision=15) + "\n").encode()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def column_values(values: Sequence[Any]) -> list[Any]:
+    """The values of a sweep as a column of one type: numbers as they are, else text as in TOML."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return list(values)
+    if all(isinstance(value, bool) for value in values):
+        return list(values)
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]

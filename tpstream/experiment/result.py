@@ -1,0 +1,271 @@
+"""What a study found: pulls of every arm over time, for every policy and run, and the tables made from them.
+
+Contrasts: one policy's regret minus another's, run by run on the same random numbers.
+
+A run that failed, as studies and trials tell of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tpstream.analysis.intervals import (
+    CLAIRVOYANT,
+    WAITING,
+    Interval,
+    bootstrap_interval,
+    recovery,
+    t_interval,
+    wilson_interval,
+)
+from tpstream.analysis.regret import pseudo_regret
+from tpstream.analysis.theory import Bound
+from tpstream.experiment.store import Counts, Records
+from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.errors import StudyError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A policy's final regret minus another's, run by run on the same random numbers, with its 95 % interval."""
+
+    first: str
+    second: str
+    runs: int
+    difference: float
+    low: float
+    high: float
+    bootstrap_low: float
+    bootstrap_high: float
+    wins: float
+    """The share of runs in which the first one lost less; runs that are equal count half."""
+    saving: float
+    """How many times more runs an unpaired comparison would need for an interval as narrow."""
+
+
+def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
+    """The contrast of two policies from their regrets in the same runs."""
+    if len(one) == 0:
+        return Contrast(first, second, 0, *(np.nan,) * 7)
+    differences = one - other
+    interval = t_interval(differences)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saving = float((one.var() + other.var()) / differences.var())
+    wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
+    mean, low, high = (float(value) for value in (interval.mean, interval.low, interval.high))
+    return Contrast(first, second, len(one), mean, low, high, *bootstrap_interval(differences), wins, saving)
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """One policy in one run: why it failed, and what repeats it alone."""
+
+    scenario: str
+    policy: str
+    run: int
+    seed: int
+    reason: str
+    repeat: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
+
+
+__all__ = ["Contrast", "Study"]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Results of a comparison: `counts` has an array (runs, rounds, arms) for each policy, unpacked when asked for."""
+
+    name: str
+    seed: int
+    arms: tuple[str, ...]
+    means: Floats
+    rounds: Ints
+    """The checkpoints up to which pulls were counted."""
+    chosen: Ints
+    """Those of them that results are given at: the last one, unless more were asked for."""
+    records: Mapping[str, Records]
+    logs: Mapping[str, list[Path]]
+    failures: tuple[FailedRun, ...] = ()
+    _unpacked: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
+
+    @property
+    def counts(self) -> Counts:
+        """Pulls of each arm up to each checkpoint, an array (runs, rounds, arms) by policy."""
+        return Counts(self.records)
+
+    @property
+    def seconds(self) -> dict[str, Floats]:
+        """The time that every run took, by policy."""
+        return {policy: records.seconds for policy, records in self.records.items()}
+
+    @property
+    def best(self) -> Bools:
+        """Which arms have the largest mean."""
+        found: Bools = self.means == self.means.max()
+        return found
+
+    def regret(self, policy: str) -> Floats:
+        """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
+        return self._unpack(policy)[0]
+
+    def pulled(self, policy: str) -> Ints:
+        """Pulls of each arm up to the chosen rounds, of shape (runs, chosen, arms)."""
+        return self._unpack(policy)[1]
+
+    def _unpack(self, policy: str) -> tuple[Floats, Ints]:
+        """Regret and pulls of every run, unpacked one by one and once: all counts together may be large."""
+        if policy not in self._unpacked:
+            records, places = self._of(policy), self._places(self.chosen)
+            regret = np.empty((len(records), len(self.rounds)))
+            pulls = np.empty((len(records), len(places), len(self.arms)), dtype=np.int64)
+            for place, counts in enumerate(records):
+                regret[place] = pseudo_regret(counts, self.means)
+                pulls[place] = counts[places]
+            self._unpacked[policy] = regret, pulls
+        return self._unpacked[policy]
+
+    def table(self) -> pd.DataFrame:
+        """Final regret and how well the best arm was found, a row for each policy.
+
+        `low` and `high` are Student's 95 % interval, `bootstrap_low` and `bootstrap_high` the bootstrap's.
+        `best_arm_share` is the share of pulls on the best arm, `best_found` the share of runs in which no other arm was
+        pulled as often, with Wilson's interval.
+        """
+        return pd.DataFrame([self._row(policy) for policy in self.records])
+
+    def _row(self, policy: str) -> dict[str, object]:
+        records, finals = self.records[policy], self.regret(policy)[:, -1]
+        failed = sum(failure.policy == policy for failure in self.failures)
+        if not len(records):
+            empty = dict.fromkeys(("regret", "low", "high", "bootstrap_low", "bootstrap_high"), np.nan)
+            rest = dict.fromkeys(("best_arm_share", "best_found", "best_found_low", "best_found_high"), np.nan)
+            return {"policy": policy, "runs": 0, **empty, **rest, "failed": failed, "seconds_per_run": np.nan}
+        pulls, interval = self.pulled(policy)[:, -1], t_interval(finals)
+        found = int(self._found_best(pulls).sum())
+        low, high = bootstrap_interval(finals)
+        found_low, found_high = wilson_interval(found, len(records))
+        return {
+            "policy": policy,
+            "runs": len(records),
+            "regret": float(interval.mean),
+            "low": float(interval.low),
+            "high": float(interval.high),
+            "bootstrap_low": low,
+            "bootstrap_high": high,
+            "best_arm_share": float(pulls[:, self.best].sum() / pulls.sum()),
+            "best_found": found / len(records),
+            "best_found_low": found_low,
+            "best_found_high": found_high,
+            "failed": failed,
+            "seconds_per_run": float(records.seconds.mean()),
+        }
+
+    def _found_best(self, pulls: Ints) -> Bools:
+        """Whether the most pulled arm (last axis) is a best one; a tie with another one is none."""
+        most = pulls.max(axis=-1, keepdims=True)
+        found: Bools = ~((pulls == most) & ~self.best).any(axis=-1)
+        return found
+
+    def results(self) -> pd.DataFrame:
+        """A row for each policy, run and chosen round: regret, share of the best arm, most pulled arm."""
+        frames = []
+        places = self._places(self.chosen)
+        for policy, records in self.records.items():
+            pulls = self.pulled(policy).reshape(-1, len(self.arms))
+            columns = {
+                "policy": policy,
+                "run": np.repeat(records.runs, len(places)),
+                "round": np.tile(self.chosen, len(records)),
+                "regret": self.regret(policy)[:, places].ravel(),
+                "best_arm_share": pulls[:, self.best].sum(axis=1) / pulls.sum(axis=1),
+                "most_pulled": np.array(self.arms)[pulls.argmax(axis=1)],
+                "best_found": self._found_best(pulls),
+            }
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
+
+    def curves(self, rounds: Sequence[int] | Ints | None = None) -> pd.DataFrame:
+        """Mean regret with its 95 % interval at these checkpoints (default: all); a row for each policy and round."""
+        wanted = self.rounds if rounds is None else np.asarray(rounds, dtype=np.int64)
+        places, frames = self._places(wanted), []
+        for policy, curve in self._intervals().items():
+            columns = {"regret": curve.mean[places], "low": curve.low[places], "high": curve.high[places]}
+            frames.append(pd.DataFrame({"policy": policy, "round": wanted, **columns}))
+        return pd.concat(frames, ignore_index=True)
+
+    def contrast(self, first: str, second: str) -> Contrast:
+        """The difference of two policies' final regrets, paired by run."""
+        _, here, there = np.intersect1d(self._of(first).runs, self._of(second).runs, return_indices=True)
+        return paired(first, second, self.regret(first)[here, -1], self.regret(second)[there, -1])
+
+    def contrasts(self) -> pd.DataFrame:
+        """The contrast of every two policies, a row each."""
+        found = [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
+        return pd.DataFrame(found, columns=list(Contrast.__dataclass_fields__))
+
+    def value(self, clairvoyant: str = CLAIRVOYANT, waiting: str = WAITING) -> pd.DataFrame:
+        """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.
+
+        The cost is the regret of the `waiting` policy minus that of the `clairvoyant` one; both must be in the study.
+        """
+        ends = [self._of(waiting).runs, self._of(clairvoyant).runs]
+        found = []
+        for policy in self.records:
+            runs = reduce(np.intersect1d, ends, self._of(policy).runs)
+            finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
+            found.append(asdict(recovery(policy, *finals)))
+        return pd.DataFrame(found)
+
+    def pulls(self) -> pd.DataFrame:
+        """How often each policy pulled each arm in the end, with its 95 % interval; a row for each arm."""
+        frames = []
+        for policy, records in self.records.items():
+            if len(records):
+                spread = t_interval(self.pulled(policy)[:, -1].astype(np.float64))
+                columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
+                share = spread.mean / self.rounds[-1]
+                frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
+        return pd.concat(frames, ignore_index=True)
+
+    def times(self) -> pd.DataFrame:
+        """The seconds that every run took."""
+        frames = [
+            pd.DataFrame({"policy": policy, "run": records.runs, "seconds": records.seconds})
+            for policy, records in self.records.items()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    def failed(self) -> pd.DataFrame:
+        """The runs that failed, why, and how to repeat each alone."""
+        return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
+
+    def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
+        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
+        from tpstream.figures.style import regret_figure  # noqa: PLC0415 (Matplotlib is slow to import)
+
+        runs = max(len(records) for records in self.records.values())
+        title = f"{self.name}: mean of {runs} run{'s' if runs > 1 else ''}" + (", 95 % interval" if runs > 1 else "")
+        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
+        return Path(path)
+
+    def _of(self, policy: str) -> Records:
+        if policy not in self.records:
+            raise UnknownNameError("policy of this study", policy, self.records)
+        return self.records[policy]
+
+    def _places(self, rounds: Ints) -> Ints:
+        """Where these rounds are among the checkpoints."""
+        unknown = [int(round) for round in rounds if round not in self.rounds]
+        if unknown:
+            raise StudyError(f"pulls were not counted up to round {unknown[0]}; ask for it with `rounds` or --rounds")
+        return np.searchsorted(self.rounds, rounds)
+
+    def _intervals(self) -> dict[str, Interval]:
+        return {policy: t_interval(self.regret(policy)) for policy, records in self.records.items() if len(records)}

@@ -1,0 +1,129 @@
+"""Sweeps: a comparison for every combination of values of some keys, the same random numbers for all."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tpstream.engines.engine import EngineName
+from tpstream.experiment.compare import make_plan, refuse_if_all_failed, run_study
+from tpstream.experiment.folder import column_values, export
+from tpstream.experiment.result import FailedRun, Study
+from tpstream.experiment.worker import Progress
+from tpstream.figures.sweep import sweep_figure
+from tpstream.model.errors import StudyError
+from tpstream.policies.base import PolicyForm
+from tpstream.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Results of a sweep: a study for each cell, and tables with a column for each path that was varied."""
+
+    name: str
+    seed: int
+    settings: tuple[Mapping[str, Any], ...]
+    """The values of each cell, by path."""
+    studies: tuple[Study, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """What was varied."""
+        return list(self.settings[0])
+
+    @property
+    def failures(self) -> tuple[FailedRun, ...]:
+        """The runs that failed, of all cells."""
+        return tuple(failure for study in self.studies for failure in study.failures)
+
+    def table(self) -> pd.DataFrame:
+        """`Study.table` of every cell."""
+        return self._joined(Study.table)
+
+    def results(self) -> pd.DataFrame:
+        """`Study.results` of every cell."""
+        return self._joined(Study.results)
+
+    def curves(self, rounds: Sequence[int] | None = None) -> pd.DataFrame:
+        """`Study.curves` of every cell."""
+        return self._joined(lambda study: study.curves(rounds))
+
+    def contrasts(self) -> pd.DataFrame:
+        """`Study.contrasts` of every cell."""
+        return self._joined(Study.contrasts)
+
+    def pulls(self) -> pd.DataFrame:
+        """`Study.pulls` of every cell."""
+        return self._joined(Study.pulls)
+
+    def times(self) -> pd.DataFrame:
+        """`Study.times` of every cell; runs that several cells share took their time once."""
+        return self._joined(Study.times)
+
+    def failed(self) -> pd.DataFrame:
+        """`Study.failed` of every cell."""
+        return self._joined(Study.failed)
+
+    def plot(self, path: str | Path, *, log_values: bool | None = None) -> Path:
+        """Draw final regret over the first path's values to a file, a panel for each combination of the others."""
+        sweep_figure(Path(path), self.name, self.table(), self.paths, log_values=log_values)
+        return Path(path)
+
+    def _joined(self, table: Callable[[Study], pd.DataFrame]) -> pd.DataFrame:
+        frames = []
+        columns = {path: column_values([settings[path] for settings in self.settings]) for path in self.paths}
+        for number, study in enumerate(self.studies):
+            frame = table(study)
+            for place, path in enumerate(self.paths):
+                frame.insert(place, path, columns[path][number])
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+
+def sweep(
+    scenario: Scenario,
+    sets: Mapping[str, Sequence[Any]],
+    policies: Sequence[str | PolicyForm] | None = None,
+    *,
+    together: bool = False,
+    runs: int = 10,
+    first: int = 0,
+    seed: int | None = None,
+    jobs: int = 1,
+    engine: EngineName = "auto",
+    rounds: Sequence[int] = (),
+    folder: str | Path | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Compare the policies for every combination of values, as in `{"span": [10, 20], "policies.tp-ucb-fr.ties": ...}`.
+
+    A path is that of a key in the scenario file, arms and delays by name or number, or policies.NAME.PARAMETER. With
+    `together` the first values of all sets make a cell, the second ones another, ...; by default all combinations do.
+    Run k has the same random numbers in every cell, and what is the same in several cells is done once. The rest is as
+    in `compare`.
+    """
+    if not sets:
+        raise StudyError("a sweep needs a key to vary; give a set as in span=100,200")
+    place = None if folder is None else Path(folder)
+    plan = make_plan(
+        scenario,
+        policies,
+        {path: list(values) for path, values in sets.items()},
+        together=together,
+        runs=runs,
+        first=first,
+        seed=seed,
+        rounds=rounds,
+        engine=engine,
+        logs=None,
+    )
+    studies = run_study(plan, jobs=jobs, folder=place, executor=executor, progress=progress)
+    refuse_if_all_failed(studies)
+    found = Sweep(scenario.name, plan.seed, tuple(cell.settings for cell in plan.cells), tuple(studies))
+    if place is not None:
+        export(place, found)
+    return found

@@ -1,0 +1,1 @@
+"""How does it look? Figures, drawn by Matplotlib in one style."""

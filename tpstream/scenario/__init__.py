@@ -1,0 +1,1 @@
+"""What was asked for? Scenario files, validated and turned into models."""

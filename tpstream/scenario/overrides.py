@@ -1,0 +1,177 @@
+"""Paths and values of a sweep: which key of a scenario or parameter of a policy varies, and over what."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tpstream.model.errors import StudyError, did_you_mean
+from tpstream.scenario.files import read_toml
+from tpstream.scenario.messages import Location, key_path, quote
+from tpstream.scenario.policy_choice import PolicyRequest, value
+from tpstream.scenario.scenario import fields_at
+
+NUMBER = r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+RANGE = re.compile(rf"({NUMBER}):({NUMBER})(?::({NUMBER}))?")
+FIXED = {"seed": "runs differ by their number; ask for more --runs", "name": "it changes no result"}
+"""Keys that a sweep cannot vary, and why."""
+ALL = "*"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A place in a scenario and the value that is put there."""
+
+    path: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}={self.value}"
+
+
+def read_set(text: str) -> tuple[str, list[Any]]:
+    """The path and the values of "span=100,200" or "policies.tp-ucb-fr.groups=5:50:5"."""
+    path, equals, values = (part.strip() for part in text.partition("="))
+    if not (path and equals and values):
+        raise StudyError(f"--set {text}: write PATH=VALUE,VALUE,..., e.g. span=100,200 or span=100:500:100")
+    return path, read_values(values)
+
+
+def read_setting(text: str) -> Setting:
+    """The setting of "span=100"."""
+    path, values = read_set(text)
+    if len(values) != 1:
+        raise StudyError(f"--set {text}: {len(values)} values are a sweep; give one, or use `tpstream sweep`")
+    return Setting(path, values[0])
+
+
+def read_values(text: str) -> list[Any]:
+    """The values of a TOML list without its brackets; words need no quotes, A:B:STEP is a range with both ends."""
+    if not RANGE.search(text):  # in TOML, 10:30:10 is a time
+        try:
+            return list(tomllib.loads(f"values = [{text}]")["values"])
+        except tomllib.TOMLDecodeError:
+            pass
+    words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets are not ours
+    return [one for word in words for one in (read_range(word) if RANGE.fullmatch(word) else [value(word)])]
+
+
+def read_range(text: str) -> list[Any]:
+    """The numbers of "5:50:5", both ends included; in decimal, so that 0.1:0.3:0.1 has three."""
+    found = RANGE.fullmatch(text)
+    assert found is not None  # noqa: S101 (it was looked at before)
+    first, last, step = (Decimal(number) for number in found.groups("1"))
+    if step == 0 or (last - first) / step < 0:
+        raise StudyError(f"range {text}: its step leads away from its end; change one of them")
+    whole = all("." not in number and "e" not in number.lower() for number in found.groups("1"))
+    numbers = [first + step * count for count in range(int((last - first) / step) + 1)]
+    return [int(number) if whole else float(number) for number in numbers]
+
+
+def read_sweep(file: Path) -> tuple[dict[str, list[Any]], bool]:
+    """The sets of a sweep file, and whether they go together instead of being multiplied."""
+    table = read_toml(file)
+    together = table.pop("together", False)
+    sets = table.pop("set", None)
+    if not isinstance(sets, dict) or not isinstance(together, bool) or table:
+        unknown = f"unknown key {next(iter(table))!r}" if table else "no [set]"
+        raise StudyError(
+            f"{file}: {unknown}; write [set] with lines as in span = [100, 200], and together = true or not"
+        )
+    return dict(_flatten(sets)), together
+
+
+def _flatten(table: Mapping[str, Any], above: str = "") -> list[tuple[str, list[Any]]]:
+    found: list[tuple[str, list[Any]]] = []
+    for key, inner in table.items():
+        # A key at the top may be a whole path in quotes; further down quotes are the step's.
+        path = f"{above}{key}" if not above or re.fullmatch(r"[\w-]+", key) else f'{above}"{key}"'
+        if isinstance(inner, dict):
+            found += _flatten(inner, f"{path}.")
+        else:
+            found.append((path, inner if isinstance(inner, list) else read_values(str(inner))))
+    return found
+
+
+def steps_of(path: str) -> tuple[str, ...]:
+    """The steps of "arms[0].maximum" or "arms.low.maximum"; one with dots or spaces goes into quotes, as in TOML."""
+    bare = re.sub(r"\.\*(?=\.|$)", f'."{ALL}"', re.sub(r"\[(\d+|\*)\]", r".\1", path))
+    try:
+        table: Any = tomllib.loads(f"{bare} = 0")
+    except tomllib.TOMLDecodeError:
+        raise StudyError(
+            f"sweep: {path}: is no path; write it as in span, arms.low.maximum or arms[0].maximum"
+        ) from None
+    steps = []
+    while isinstance(table, dict):
+        ((step, table),) = table.items()
+        steps.append(step)
+    return tuple(steps)
+
+
+def set_key(keys: dict[str, Any], setting: Setting) -> None:
+    """Put the value into the scenario's keys."""
+    steps = steps_of(setting.path)
+    if steps[0] in FIXED:
+        raise StudyError(f"sweep: {setting.path}: cannot be varied: {FIXED[steps[0]]}")
+    _put(keys, keys, steps, (), setting)
+
+
+def _put(keys: dict[str, Any], table: Any, steps: Sequence[str], above: Location, setting: Setting) -> None:
+    """Go down one step, or put the value there if it is the last one."""
+    for step in _find(keys, table, steps[0], above, setting):
+        if len(steps) == 1:
+            table[step] = setting.value
+        else:
+            inner = table.get(step) if isinstance(table, dict) else table[step]
+            _put(keys, inner, steps[1:], (*above, step), setting)
+
+
+def _find(keys: dict[str, Any], table: Any, step: str, above: Location, setting: Setting) -> list[Any]:
+    """The keys or places that a step means in a table or list."""
+    where = key_path(above) or "a scenario"
+    if isinstance(table, dict):
+        known = [*table, *(key for key in fields_at(keys, above) if key not in table)]
+        if step in known:
+            return [step]
+        names = [key for key in known if key not in FIXED]
+        raise _unknown(setting, f"{where} has no key {step!r}", step, names)
+    if isinstance(table, list):
+        if step == ALL:
+            return list(range(len(table)))
+        names = [str(one.get("name", one.get("kind"))) if isinstance(one, dict) else "" for one in table]
+        found = [number for number, name in enumerate(names) if name and name == step]
+        if len(found) == 1:
+            return found
+        if step.isdecimal() and int(step) < len(table):
+            return [int(step)]
+        raise _unknown(setting, f"{where} has {len(found) or 'no'} {step!r}", step, [name for name in names if name])
+    raise StudyError(f"sweep: {setting.path}: {where} is {quote(table)} and has no keys")
+
+
+def set_parameter(asked: Sequence[PolicyRequest], setting: Setting) -> list[PolicyRequest]:
+    """The policies, with the value as a parameter of the one that is named by label, kind or number, or of all."""
+    try:
+        _, name, parameter = steps_of(setting.path)
+    except ValueError:
+        raise StudyError(f"sweep: {setting.path}: write policies.NAME.PARAMETER") from None
+    if name == ALL:
+        chosen = [one for one in asked if parameter in one.form.parameters.model_fields]
+    else:
+        chosen = [one for one in asked if one.label == name] or [one for one in asked if one.form.name == name]
+        chosen = chosen or ([asked[int(name)]] if name.isdecimal() and int(name) < len(asked) else [])
+        if len(chosen) != 1:
+            labels = [one.label for one in asked]
+            raise _unknown(setting, f"the study has {len(chosen) or 'no'} policies {name!r}", name, labels)
+    known = [key for one in (chosen or asked) for key in one.form.parameters.model_fields]
+    if parameter not in known:
+        raise _unknown(setting, f"{name} has no parameter {parameter!r}", parameter, list(dict.fromkeys(known)))
+    return [one.with_(parameter, setting.value) if one in chosen else one for one in asked]
+
+
+def _unknown(setting: Setting, what: str, name: str, known: Sequence[str]) -> StudyError:
+    rest = f"; known: {', '.join(known)}" if known else ""
+    return StudyError(f"sweep: {setting.path}: {what}{did_you_mean(name, known)}{rest}")

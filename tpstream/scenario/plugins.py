@@ -1,0 +1,159 @@
+"""Plug-in files: Python files that a user names, each with a mapping of the names that it defines.
+
+A plug-in file says in `PLUGINS` what it defines: `PLUGINS = {"delays": {"my-delay": KIND}, "policies": {...}}`. Loading
+it is what an import is: the names are known from then on, in this process and in those that work for it.
+"""
+
+import hashlib
+import importlib.util
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tpstream.log import SINKS
+from tpstream.model.errors import PluginError, did_you_mean
+from tpstream.model.registry import Registry, installed, owner_of
+from tpstream.policies import POLICIES
+from tpstream.rewards import REWARDS
+from tpstream.timing import ARRIVALS, DELAYS
+
+REGISTRIES: Mapping[str, Registry] = {
+    "policies": POLICIES,
+    "rewards": REWARDS,
+    "delays": DELAYS,
+    "arrivals": ARRIVALS,
+    "sinks": SINKS,
+}
+EXAMPLE = 'PLUGINS = {"delays": {"my-delay": KIND}}'
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plug-in file that was loaded: where it is, the hash of its content, and what it defines."""
+
+    path: Path
+    digest: str
+    names: tuple[tuple[str, str], ...]
+    """Pairs such as ("delays", "my-delay")."""
+
+
+_loaded: dict[Path, Plugin] = {}
+
+
+def load_plugin(path: str | Path) -> Plugin:
+    """Load a plug-in file, so that scenarios and commands know the names that it defines.
+
+    One that is loaded already is loaded again only if its content is another; then its names mean the new definitions.
+    """
+    file = Path(path).resolve()
+    source = _read(file, path)
+    digest = hashlib.sha256(source).hexdigest()
+    known = _loaded.get(file)
+    if known is not None and known.digest == digest:
+        return known
+    before = known.names if known else ()
+    definitions = _definitions(_execute(file, source, path), path, before)
+    for section, name in before:
+        del REGISTRIES[section].added[name]
+    for (section, name), definition in definitions.items():
+        REGISTRIES[section].added[name] = definition
+    _loaded[file] = Plugin(file, digest, tuple(definitions))
+    return _loaded[file]
+
+
+def loaded_plugins() -> tuple[Plugin, ...]:
+    """All plug-in files that this process loaded."""
+    return tuple(_loaded.values())
+
+
+def load_elsewhere(plugins: Iterable[Plugin]) -> None:
+    """Load in a worker what was loaded where the work comes from; the files must be the same."""
+    for plugin in plugins:
+        if load_plugin(plugin.path).digest != plugin.digest:
+            raise PluginError(f"{plugin.path}: is not what it was when it was loaded; copy it to every worker")
+
+
+def _read(file: Path, path: str | Path) -> bytes:
+    if file.suffix != ".py":
+        raise PluginError(f"{path}: is no Python file; a plug-in ends in .py")
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        near = did_you_mean(file.name, [one.name for one in file.parent.glob("*.py")])
+        raise PluginError(f"{path}: no such file{near}; give the path of a plug-in") from None
+    except OSError as error:
+        raise PluginError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
+
+
+def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
+    """The module of a file, under a name that is the same in every process: compiled code is found again by it."""
+    stem = re.sub(r"\W", "_", file.stem)
+    name = f"tpstream_plugin_{stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None  # noqa: S101 (a .py file has a loader)
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module  # as for any import: dataclasses, pickle and Numba look it up
+    try:
+        # Not by the loader, which would trust the bytecode of a file that was changed within the same second.
+        exec(compile(source, str(file), "exec"), vars(module))  # noqa: S102 (what the user asked for)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise PluginError(f"{path}: {_complaint(file, error)}; mend the file") from error
+    return module
+
+
+def _complaint(file: Path, error: BaseException) -> str:
+    """What the file raised, and in which of its lines."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        lines, text = [error.lineno], error.msg
+    else:
+        text = " ".join(str(error).split())
+    place = f"line {lines[-1]}: " if lines else ""
+    return f"{place}{type(error).__name__}{f': {text}' if text else ''}"
+
+
+def _definitions(
+    module: ModuleType, path: str | Path, before: tuple[tuple[str, str], ...]
+) -> dict[tuple[str, str], Any]:
+    """What a file defines, by section and name, all of it checked; names of its version `before` are free."""
+    sections = getattr(module, "PLUGINS", None)
+    if sections is None:
+        raise PluginError(f"{path}: has no PLUGINS; say what it defines, as in {EXAMPLE}")
+    if not isinstance(sections, Mapping) or not all(isinstance(names, Mapping) for names in sections.values()):
+        raise PluginError(f"{path}: PLUGINS must be a mapping of mappings, as in {EXAMPLE}")
+    found = {}
+    for section, names in sections.items():
+        if section not in REGISTRIES:
+            near = did_you_mean(str(section), REGISTRIES)
+            raise PluginError(f"{path}: PLUGINS has no section {section!r}{near}; use {', '.join(REGISTRIES)}")
+        for name, definition in names.items():
+            reason = _obstacle(REGISTRIES[section], name, definition, free=(section, name) in before)
+            if reason:
+                raise PluginError(f"{path}: PLUGINS[{section!r}][{name!r}] {reason}")
+            found[section, name] = definition
+    if not found:
+        raise PluginError(f"{path}: PLUGINS is empty; say what the file defines, as in {EXAMPLE}")
+    return found
+
+
+def _obstacle(registry: Registry, name: object, definition: object, *, free: bool) -> str | None:
+    """What keeps a definition from being added; None if nothing does."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        return "is no name; use letters, digits and hyphens"
+    if name in registry.builtin:
+        return f"is the name of a built-in {registry.what}; choose another one"
+    owners = [owner_of(point) for point in installed(registry.group) if point.name == name]
+    if owners:
+        return f"is the name of a {registry.what} of {owners[0]}; choose another one, or uninstall that"
+    if name in registry.added and not free:
+        return f"is the name of a {registry.what} of another plug-in file; load one of them, or rename it"
+    return registry.obstacle(name, definition)

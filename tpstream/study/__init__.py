@@ -1,1 +1,0 @@
-"""What was asked? Scenario files, runs, comparisons."""

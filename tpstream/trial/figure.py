@@ -1,0 +1,71 @@
+"""The figure of a trial: who got the best treatment as enrolment went on, and what that cost or saved."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tpstream.figures.style import GREY, STYLE, colours_for, name_lines, prepare_figure, save_figure
+from tpstream.trial.characteristics import Trial
+
+
+def trial_figure(path: Path, trial: Trial) -> None:
+    """On the left allocation over the enrolment, on the right the benefit lost and how often the best was chosen.
+
+    A policy that failed in every run is left out.
+    """
+    prepare_figure(path)
+    colours = dict(zip(trial.outcomes, colours_for(len(trial.outcomes)), strict=True))
+    colours = {policy: colour for policy, colour in colours.items() if trial.outcomes[policy]}
+    runs = max(len(of) for of in trial.outcomes.values())
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(10.5, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+        title = f"{trial.name}: {runs} run{'s' if runs > 1 else ''}" + (", 95 % intervals" if runs > 1 else "")
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+        draw_allocation(left, trial, colours)
+        draw_losses(right, trial, colours)
+        name_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
+        save_figure(figure, path)
+
+
+def draw_allocation(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
+    """The share of patients on the best arm, a line and a band for each policy."""
+    for policy, colour in colours.items():
+        curve = trial.allocation(policy)
+        middles = (np.arange(len(curve.mean)) + 0.5) * trial.horizon / len(curve.mean)
+        axes.plot(middles, 100 * curve.mean, color=colour, linewidth=2)
+        low, high = (100 * np.clip(bound, 0, 1) for bound in (curve.low, curve.high))
+        axes.fill_between(middles, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_xlim(0, trial.horizon)
+    axes.set_ylim(0, 100)
+    axes.set_title("patients on the best arm", loc="left", color=GREY, fontsize=10.5)
+    axes.set_xlabel("patient, in order of enrolment")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:.0f} %")
+    axes.grid(axis="y", linewidth=0.6, alpha=0.35)
+    axes.set_axisbelow(True)
+
+
+def draw_losses(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
+    """A point and its interval for each policy, the smallest loss at the bottom."""
+    table = trial.table().query("runs > 0").sort_values("lost")
+    for place, row in enumerate(table.to_dict("records")):
+        colour = colours[row["policy"]]
+        if row["runs"] > 1:
+            axes.plot([row["lost_low"], row["lost_high"]], [place, place], color=colour, linewidth=2.5)
+        axes.plot([row["lost"]], [place], "o", color=colour, markersize=6)
+        text = f"{row['policy']} ({row['best_chosen']:.0%})"
+        side = "right" if row["lost"] > table["lost"].max() / 2 else "left"
+        axes.annotate(text, (row["lost"], place), xytext=(0, 9), textcoords="offset points", ha=side, color=colour)
+    axes.set_ylim(-0.5, len(table) - 0.3)
+    axes.set_xlim(0, 1.1 * table["lost"].max() or 1.0)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_title("benefit lost (best arm chosen in the end)", loc="left", color=GREY, fontsize=10.5)
+    axes.set_xlabel("against all on the best arm, in expectation")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(axis="x", linewidth=0.6, alpha=0.35)
+    axes.set_axisbelow(True)
