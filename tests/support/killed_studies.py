@@ -33,7 +33,7 @@ def study(folder: Path) -> None:
     """The study that is interrupted; its two threads write down every run that they start."""
     race = piece._run_policies_in_turn
 
-    def noted(work: piece.Piece, entrants: Any, run: int, *rest: Any, **named: Any) -> Any:
+    def noted(work: piece.Chunk, entrants: Any, run: int, *rest: Any, **named: Any) -> Any:
         with (folder / STARTED).open("a") as file:
             file.write(f"{run}\n")
         return race(work, entrants, run, *rest, **named)

@@ -13,10 +13,12 @@ TpstreamError
  ├─ FigureError        a figure cannot be drawn or written
  └─ StudyError         runs of a study failed, or its folder holds another study
 
-Blame: what a policy raises becomes an error that names the policy and the moment."""
+Blame: what a policy raises becomes an error that names the policy and the moment.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -97,3 +99,22 @@ def _about_compiling(text: str) -> str:
     place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', text)
     shown = f" ({place[-1][0]}, line {place[-1][1]})" if place else ""
     return f"{telling[0] if telling else 'Numba does not say why'}{shown}"
+
+
+@contextmanager
+def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[None]:
+    """Turn what user-written code raises inside into an error of tpstream: "WHO raised ValueError WHEN: ...".
+
+    Errors of tpstream itself pass as they are.
+    """
+    try:
+        yield
+    except TpstreamError:
+        raise
+    except Exception as error:
+        raise user_error(kind, who, when, error) from error
+
+
+def user_error(kind: type[TpstreamError], who: str, when: str, error: BaseException) -> TpstreamError:
+    """The error that `user_code` raises; for places that are passed too often for a context manager."""
+    return kind(f"{who} raised {type(error).__name__}{f' {when}' if when else ''}: {error}")

@@ -23,6 +23,8 @@ class Kind(IntEnum):
 
 
 KIND_NAMES = tuple(kind.name.lower() for kind in Kind)
+PULL, PARTIAL, CLOSED, LATE, DROPPED = (int(kind) for kind in Kind)
+"""The same as plain integers, for compiled code, which knows no enumerations."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -1,6 +1,7 @@
 """The story of a run, told through structlog: to whoever configured it, else warnings and notes to standard error.
 
-The version of this package."""
+The version of this package.
+"""
 
 import logging
 import os

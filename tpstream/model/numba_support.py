@@ -8,7 +8,8 @@ such functions must not create arrays. A policy that has to may use `numba.njit`
 A random stream that compiled loops take at once.
 
 Numba examines a Generator whenever Python hands one to a compiled function, and that takes as long as dozens of rounds
-of a loop. So it is examined once, and what was found (some addresses) is held in an array that loops take it from."""
+of a loop. So it is examined once, and what was found (some addresses) is held in an array that loops take it from.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,6 +1,7 @@
 """A ring of rows, one for each open pull, that grows when more pulls are open than it has rows.
 
-Growth: arrays that get more rows."""
+Growth: arrays that get more rows.
+"""
 
 from typing import Any, TypeVar
 

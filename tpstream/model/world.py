@@ -2,7 +2,8 @@
 
 Timing: when decisions are due, when parts arrive, and how long they are waited for.
 
-The world of one run: all that an engine needs besides a policy."""
+The world of one run: all that an engine needs besides a policy.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
