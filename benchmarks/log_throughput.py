@@ -1,4 +1,4 @@
-"""How fast and how small are the forms of a log, measured against plain ways to write the same events?
+"""How fast and how small are the formats of a log, measured against plain ways to write the same events?
 
 The events are those of Setting 1: canonical order, real uniform rewards, an arm for every round. Each way works in a
 process of its own, which also tells its peak memory, and is handed the events in stretches of 100,000, as arrays; the
@@ -25,8 +25,8 @@ import structlog
 from tpstream import Scenario
 from tpstream.analysis.regret import regret_by_round
 from tpstream.log.reader import frame, read_log
-from tpstream.log.schema import Header, to_columns
-from tpstream.log.writer import Sink
+from tpstream.log.schema import Header
+from tpstream.log.writer import LogWriter
 from tpstream.model.events import Events, Kind
 from tpstream.run.loop import make_header
 
@@ -83,16 +83,16 @@ class Clock:
         self.processor += time.process_time() - self._began[1]
 
 
-def write_sink(path: Path, header: Header, stretches: Iterator[Events], clock: Clock) -> int:
-    """Our own sink, in the form of the suffix."""
+def write_ours(path: Path, header: Header, stretches: Iterator[Events], clock: Clock) -> int:
+    """Our own writer, in the format of the suffix."""
     count = 0
     with clock:
-        sink = Sink(path, header)
+        writer = LogWriter(path, header)
     for events in stretches:
         with clock:
-            sink.hear(events)
+            writer.hear(events)
         count += len(events)
-    with clock, sink:
+    with clock, writer:
         pass
     return count
 
@@ -125,7 +125,7 @@ def write_structlog(path: Path, _: Header, stretches: Iterator[Events], clock: C
 
 def write_pandas(path: Path, _: Header, stretches: Iterator[Events], clock: Clock) -> int:
     """One table of everything, written at once."""
-    table = frame(to_columns(Events.join(list(stretches))))
+    table = frame(Events.join(list(stretches)).columns())
     with clock:
         table.to_parquet(path)
     return len(table)
@@ -159,8 +159,8 @@ def read_regret(path: Path, clock: Clock) -> int:
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path, Header, Iterator[Events], Clock], int]]] = {
-    "arrow": ("log.arrow", write_sink),
-    "jsonl": ("log.jsonl", write_sink),
+    "arrow": ("log.arrow", write_ours),
+    "jsonl": ("log.jsonl", write_ours),
     "pandas": ("log.parquet", write_pandas),
     "json": ("json.txt", write_json),
     "structlog": ("structlog.txt", write_structlog),

@@ -81,10 +81,10 @@ def test_shortfall_is_regret_and_outstanding_and_luck(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three runs of two policies in both forms."""
-    for policy, form in (("tp-ucb-fr", "jsonl"), ("uniform", "arrow")):
+    """Three runs of two policies in both formats."""
+    for policy, format in (("tp-ucb-fr", "jsonl"), ("uniform", "arrow")):
         for run in range(3):
-            simulate(small(), policy, run=run, log=tmp_path / "logs" / f"{policy}.{run}.{form}")
+            simulate(small(), policy, run=run, log=tmp_path / "logs" / f"{policy}.{run}.{format}")
     return tmp_path / "logs"
 
 
@@ -161,7 +161,7 @@ def test_a_torn_log_counts_up_to_its_last_whole_round(folder: Path) -> None:
 
 
 def edit_header(path: Path, **changes: Any) -> None:
-    """Change the header of a log in the readable form."""
+    """Change the header of a log in the readable format."""
     header, *rest = read_lines(path)
     write_lines(path, [header | changes, *rest])
 

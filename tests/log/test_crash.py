@@ -11,7 +11,7 @@ from killed_runs import KILLS
 from log_samples import bits, make_events, make_header, split, write_log
 
 from tpstream.log.reader import read_log
-from tpstream.log.writer import Sink, convert
+from tpstream.log.writer import LogWriter, convert
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events
 from tpstream.replay.replay import replay
@@ -29,15 +29,15 @@ def words_for(last: int) -> str:
     return "truncated before the first event" if last < 0 else f"truncated after seq {last}"
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_killed_runs(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_killed_runs(tmp_path: Path, format: str) -> None:
     """However a run is killed, its log reads, holds a prefix of the whole run's events, and replays."""
     program = Path(__file__).parents[1] / "support" / "killed_runs.py"
-    subprocess.run([sys.executable, program, tmp_path, form], check=True, capture_output=True)
-    whole = read_log(tmp_path / f"whole.{form}").join()
+    subprocess.run([sys.executable, program, tmp_path, format], check=True, capture_output=True)
+    whole = read_log(tmp_path / f"whole.{format}").join()
     lengths = set()
     for kill in range(KILLS):
-        log = read_log(tmp_path / f"{kill}.{form}")
+        log = read_log(tmp_path / f"{kill}.{format}")
         events = log.join()
         assert bits(events) == bits(whole.cut(0, len(events)))
         assert log.truncated == (None if log.complete else words_for(len(events) - 1))
@@ -46,15 +46,15 @@ def test_killed_runs(tmp_path: Path, form: str) -> None:
     assert len(lengths) > KILLS // 4
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_log_torn_at_any_byte(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_log_torn_at_any_byte(tmp_path: Path, format: str) -> None:
     """Cut anywhere after its header, a log keeps every event that is whole and says after which it is torn.
 
     The cuts are a few bytes apart, fewer than any message's, and prime to Arrow's padding of eight.
     """
     header, events = make_header(), make_events(12, indices=True)
-    empty = write_log(tmp_path / f"empty.{form}", header, [], end=False).path.stat().st_size
-    data = write_log(tmp_path / f"log.{form}", header, split(events, [1, 5, 6])).path.read_bytes()
+    empty = write_log(tmp_path / f"empty.{format}", header, [], end=False).path.stat().st_size
+    data = write_log(tmp_path / f"log.{format}", header, split(events, [1, 5, 6])).path.read_bytes()
     lengths = []
     for cut in range(empty, len(data), 7):
         (tmp_path / "cut").write_bytes(data[:cut])
@@ -64,7 +64,7 @@ def test_log_torn_at_any_byte(tmp_path: Path, form: str) -> None:
         assert log.truncated == (None if log.complete else words_for(len(read) - 1))
         lengths.append(len(read))
     assert lengths == sorted(lengths)
-    assert set(lengths) == ({0, 1, 5, 6, 12} if form == "arrow" else set(range(13)))
+    assert set(lengths) == ({0, 1, 5, 6, 12} if format == "arrow" else set(range(13)))
 
 
 def test_event_without_its_newline_is_whole(tmp_path: Path) -> None:
@@ -75,61 +75,61 @@ def test_event_without_its_newline_is_whole(tmp_path: Path) -> None:
     assert bits(read_log(log.path).join()) == bits(make_events(4))
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_failed_run_keeps_what_it_told(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_failed_run_keeps_what_it_told(tmp_path: Path, format: str) -> None:
     """A run that ends with an exception leaves all that was heard, marked as torn."""
-    with pytest.raises(ZeroDivisionError), Sink(tmp_path / f"log.{form}", make_header()) as sink:
-        fail(sink.hear(make_events(7)))
-    log = read_log(tmp_path / f"log.{form}")
+    with pytest.raises(ZeroDivisionError), LogWriter(tmp_path / f"log.{format}", make_header()) as writer:
+        fail(writer.hear(make_events(7)))
+    log = read_log(tmp_path / f"log.{format}")
     assert (log.truncated, bits(log.join())) == ("truncated after seq 6", bits(make_events(7)))
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_run_that_could_not_start_leaves_nothing(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_run_that_could_not_start_leaves_nothing(tmp_path: Path, format: str) -> None:
     """A run that fails before its first event leaves no file to be overwritten by the next try."""
-    with pytest.raises(ZeroDivisionError), Sink(tmp_path / f"log.{form}", make_header()):
+    with pytest.raises(ZeroDivisionError), LogWriter(tmp_path / f"log.{format}", make_header()):
         fail()
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_existing_log_is_kept(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_existing_log_is_kept(tmp_path: Path, format: str) -> None:
     """Without force a log that is there is an error that says so, and not a byte of it changes."""
-    before = write_log(tmp_path / f"log.{form}", make_header(), [make_events(7)]).path.read_bytes()
+    before = write_log(tmp_path / f"log.{format}", make_header(), [make_events(7)]).path.read_bytes()
     with pytest.raises(LogError, match=r"there is a log already; .* overwrite it with --force"):
-        Sink(tmp_path / f"log.{form}", make_header())
-    assert (tmp_path / f"log.{form}").read_bytes() == before
+        LogWriter(tmp_path / f"log.{format}", make_header())
+    assert (tmp_path / f"log.{format}").read_bytes() == before
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_forced_log_is_replaced_by_its_first_events(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_forced_log_is_replaced_by_its_first_events(tmp_path: Path, format: str) -> None:
     """With force the old log stays until the new run has something to tell, then the new one is in its place."""
-    path = tmp_path / f"log.{form}"
+    path = tmp_path / f"log.{format}"
     write_log(path, make_header(), [make_events(7)])
-    with Sink(path, make_header(run=1), force=True, patience=0.0) as sink:
+    with LogWriter(path, make_header(run=1), force=True, patience=0.0) as writer:
         assert read_log(path).header.run == 0
-        sink.hear(make_events(3))
+        writer.hear(make_events(3))
         assert read_log(path).header.run == 1
     assert ([file.name for file in tmp_path.iterdir()], read_log(path).complete) == ([path.name], True)
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_forced_run_that_could_not_start_keeps_the_old_log(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_forced_run_that_could_not_start_keeps_the_old_log(tmp_path: Path, format: str) -> None:
     """A forced run that fails before its first event costs nothing."""
-    before = write_log(tmp_path / f"log.{form}", make_header(), [make_events(7)]).path.read_bytes()
-    with pytest.raises(ZeroDivisionError), Sink(tmp_path / f"log.{form}", make_header(), force=True):
+    before = write_log(tmp_path / f"log.{format}", make_header(), [make_events(7)]).path.read_bytes()
+    with pytest.raises(ZeroDivisionError), LogWriter(tmp_path / f"log.{format}", make_header(), force=True):
         fail()
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
 
 
-@pytest.mark.parametrize("form", STREAMS)
-def test_full_disk(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", STREAMS)
+def test_full_disk(tmp_path: Path, format: str) -> None:
     """When no more can be written the run ends with an error; the log has all flushes before it, and none in parts."""
     events = make_events(20_000)
     message = r"cannot write: File too large; .* free space"
     with limited_file_size(40_000), pytest.raises(LogError, match=message) as caught:
-        write_in_batches(tmp_path / f"log.{form}", events)
-    log = read_log(tmp_path / f"log.{form}")
+        write_in_batches(tmp_path / f"log.{format}", events)
+    log = read_log(tmp_path / f"log.{format}")
     read = log.join()
     assert len(read) > 100
     assert len(read) % 100 == 0
@@ -139,9 +139,9 @@ def test_full_disk(tmp_path: Path, form: str) -> None:
 
 def write_in_batches(path: Path, events: Events) -> None:
     """Let a run tell events, a hundred at a time."""
-    with Sink(path, make_header(), patience=0.0) as sink:
+    with LogWriter(path, make_header(), patience=0.0) as writer:
         for batch in split(events, range(100, len(events), 100)):
-            sink.hear(batch)
+            writer.hear(batch)
 
 
 class limited_file_size:  # noqa: N801 (it is used like a function)
@@ -164,7 +164,7 @@ def test_read_only_folder(tmp_path: Path) -> None:
     folder = tmp_path if os.geteuid() else Path("/sys")  # where even root may not write
     denied = "(Permission denied|Read-only file system)"
     with pytest.raises(LogError, match=rf"cannot create the log: {denied}; choose a folder that can be written"):
-        Sink(folder / "log.jsonl", make_header())
+        LogWriter(folder / "log.jsonl", make_header())
 
 
 def test_failed_conversion_leaves_nothing(tmp_path: Path) -> None:

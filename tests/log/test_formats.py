@@ -1,4 +1,4 @@
-"""The forms of a log: whatever is written is read again, in every form and through every conversion."""
+"""The formats of a log: whatever is written is read again, in every format and through every conversion."""
 
 import json
 import subprocess
@@ -15,34 +15,34 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log_samples import FORMS, bits, logs, make_events, make_header, split, write_log
+from log_samples import FORMATS, bits, logs, make_events, make_header, split, write_log
 
 from tpstream.log.contract import Checker
 from tpstream.log.formats import encode_header
 from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
-from tpstream.log.writer import Sink, convert
+from tpstream.log.writer import LogWriter, convert
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Events
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("format", FORMATS)
 @given(log=logs(), cuts=st.lists(st.integers(0, 30), max_size=3))
-def test_round_trip(form: str, log: tuple[Header, Events], cuts: Sequence[int]) -> None:
+def test_round_trip(format: str, log: tuple[Header, Events], cuts: Sequence[int]) -> None:
     """Any log, in any batches, is read as it was written, bit for bit, and is complete."""
     header, events = log
     with TemporaryDirectory() as folder:
-        read = write_log(Path(folder) / f"log.{form}", header, split(events, [min(cut, len(events)) for cut in cuts]))
-        assert (read.header, bits(read.join()), read.form, read.truncated) == (header, bits(events), form, None)
+        read = write_log(Path(folder) / f"log.{format}", header, split(events, [min(cut, len(events)) for cut in cuts]))
+        assert (read.header, bits(read.join()), read.format, read.truncated) == (header, bits(events), format, None)
 
 
 @settings(max_examples=30)
 @given(log=logs(), end=st.booleans())
 def test_conversions_lose_nothing(log: tuple[Header, Events], end: bool) -> None:  # noqa: FBT001
-    """A log converted to any form, and from there to any other, is the same log; a torn one stays torn."""
+    """A log converted to any format, and from there to any other, is the same log; a torn one stays torn."""
     header, events = log
     with TemporaryDirectory() as folder:
-        for first, second, third in product(FORMS, repeat=3):
+        for first, second, third in product(FORMATS, repeat=3):
             log_file = write_log(Path(folder) / f"1.{first}", header, [events], end=end)
             convert(log_file, Path(folder) / f"2.{second}")
             read = convert(Path(folder) / f"2.{second}", Path(folder) / f"3.{third}")
@@ -51,17 +51,17 @@ def test_conversions_lose_nothing(log: tuple[Header, Events], end: bool) -> None
                 path.unlink()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("format", FORMATS)
 @given(log=logs())
-def test_events_one_by_one(form: str, log: tuple[Header, Events]) -> None:
+def test_events_one_by_one(format: str, log: tuple[Header, Events]) -> None:
     """The iterator of events gives what the columns say."""
     header, events = log
     with TemporaryDirectory() as folder:
-        assert list(write_log(Path(folder) / f"log.{form}", header, [events]).events()) == list(events)
+        assert list(write_log(Path(folder) / f"log.{format}", header, [events]).events()) == list(events)
 
 
 def test_conversion_keeps_a_wrong_count(tmp_path: Path) -> None:
-    """A log whose end counts an event that is not there says the same in another form."""
+    """A log whose end counts an event that is not there says the same in another format."""
     write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
@@ -84,23 +84,23 @@ def test_large_batches_are_cut(tmp_path: Path) -> None:
 
 
 def test_numbers_beyond_the_header_are_refused(tmp_path: Path) -> None:
-    """The columnar form has room for what the header announces; a larger number is an error that names it."""
+    """The columnar format has room for what the header announces; a larger number is an error that names it."""
     events = replace(make_events(1), pull=np.array([2**40]))
     with pytest.raises(LogError, match=r"events 0 to 0 do not fit the header: pull 1099511627776 is beyond 2147483647"):
         write_log(tmp_path / "log.arrow", make_header(horizon=100), [events])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(("column", "number"), [("value", np.inf), ("time", np.nan), ("time", -np.inf)])
-def test_infinite_numbers_are_refused(tmp_path: Path, form: str, column: str, number: float) -> None:
-    """What JSON cannot carry is refused in every form instead of being changed."""
+def test_infinite_numbers_are_refused(tmp_path: Path, format: str, column: str, number: float) -> None:
+    """What JSON cannot carry is refused in every format instead of being changed."""
     numbers = np.array([0.5, number, 0.5])
     with pytest.raises(LogError, match=f"event 1 has the {column} {number}; {column}s must be finite"):
-        write_log(tmp_path / f"log.{form}", make_header(), [replace(make_events(3), **{column: numbers})])
+        write_log(tmp_path / f"log.{format}", make_header(), [replace(make_events(3), **{column: numbers})])
 
 
 def test_json_lines_are_plain_json(tmp_path: Path) -> None:
-    """The readable form is one JSON object a line: the header, the events, the count."""
+    """The readable format is one JSON object a line: the header, the events, the count."""
     write_log(tmp_path / "log.jsonl", make_header(), [make_events(7, indices=True)])
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert (lines[0]["policy"], [line["seq"] for line in lines[1:-1]], lines[-1]) == (
@@ -111,7 +111,7 @@ def test_json_lines_are_plain_json(tmp_path: Path) -> None:
 
 
 def test_arrow_stream_is_plain_arrow(tmp_path: Path) -> None:
-    """Any Arrow library reads the columnar form; the running sum of the steps, from -1, is the number of the event."""
+    """Any Arrow library reads the columnar format; the sum of the steps, from -1, is the number of the event."""
     write_log(tmp_path / "log.arrow", make_header(), split(make_events(7), [3]))
     table = pa.ipc.open_stream((tmp_path / "log.arrow").read_bytes()).read_all()
     assert table["step"].to_pylist() == [1] * 7
@@ -164,27 +164,27 @@ def regular_events(rounds: int, *, span: int, width: int) -> Events:
     )
 
 
-def test_form_by_name_beats_the_suffix(tmp_path: Path) -> None:
-    """A form that is named is written whatever the file is called, and found by its content."""
-    with Sink(tmp_path / "log.jsonl", make_header(), form="arrow") as sink:
-        sink.hear(make_events(3))
-    assert read_log(tmp_path / "log.jsonl").form == "arrow"
+def test_format_by_name_beats_the_suffix(tmp_path: Path) -> None:
+    """A format that is named is written whatever the file is called, and found by its content."""
+    with LogWriter(tmp_path / "log.jsonl", make_header(), format="arrow") as writer:
+        writer.hear(make_events(3))
+    assert read_log(tmp_path / "log.jsonl").format == "arrow"
 
 
 @pytest.mark.parametrize(
-    ("name", "form", "error", "message"),
+    ("name", "format", "error", "message"),
     [
-        ("log.txt", None, LogError, r"the ending '.txt' names no form of a log; use .jsonl, .arrow, .parquet"),
-        ("log", "arow", UnknownNameError, r"unknown form of a log 'arow' \(did you mean 'arrow'\?\)"),
+        ("log.txt", None, LogError, r"the ending '.txt' names no format of a log; use .jsonl, .arrow, .parquet"),
+        ("log", "arow", UnknownNameError, r"unknown format of a log 'arow' \(did you mean 'arrow'\?\)"),
         ("log.parquet", None, LogError, r"parquet cannot be written while a run goes on; write arrow and convert it"),
     ],
 )
-def test_forms_that_a_run_cannot_write(
-    tmp_path: Path, name: str, form: str | None, error: type[Exception], message: str
+def test_formats_that_a_run_cannot_write(
+    tmp_path: Path, name: str, format: str | None, error: type[Exception], message: str
 ) -> None:
-    """A form that does not exist, or that has no use before its end, is refused and leaves no file."""
+    """A format that does not exist, or that has no use before its end, is refused and leaves no file."""
     with pytest.raises(error, match=message):
-        Sink(tmp_path / name, make_header(), form=form)
+        LogWriter(tmp_path / name, make_header(), format=format)
     assert not list(tmp_path.iterdir())
 
 

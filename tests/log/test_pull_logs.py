@@ -16,7 +16,7 @@ from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 from tpstream.trial.characteristics import read_trial
 
 WORLDS: dict[str, dict[str, Any]] = {"paper": {}, **ASYNCHRONOUS}
-FORMS = ("jsonl", "arrow")
+FORMATS = ("jsonl", "arrow")
 
 
 def pulls_of(path: Path) -> list[tuple[float, int, int, int]]:
@@ -59,11 +59,11 @@ def test_stretches_follow_one_another(tmp_path: Path) -> None:
     assert np.array_equal(events.arm, run.arms)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_regret_is_that_of_the_full_logs(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_regret_is_that_of_the_full_logs(tmp_path: Path, format: str) -> None:
     """Pseudo-regret is the same, nothing is claimed of deliveries, and a note says why."""
     for detail in ("all", "pulls"):
-        compare(small(), PAPER, runs=3, logs=tmp_path / detail, log_format=form, log_detail=detail)
+        compare(small(), PAPER, runs=3, logs=tmp_path / detail, log_format=format, log_detail=detail)
     full, bare = log_regret(tmp_path / "all"), log_regret(tmp_path / "pulls")
     for policy in PAPER:
         assert np.array_equal(full.regret(policy), bare.regret(policy))
@@ -79,11 +79,11 @@ def test_full_logs_and_bare_ones_together(tmp_path: Path) -> None:
     assert "shortfall" not in log_regret(tmp_path).table()
 
 
-@pytest.mark.parametrize("form", [*FORMS, "parquet"])
-def test_they_are_converted_like_others(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", [*FORMATS, "parquet"])
+def test_they_are_converted_like_others(tmp_path: Path, format: str) -> None:
     """The header goes along."""
     simulate(small(), "ucb1", log=tmp_path / "run.jsonl", log_detail="pulls")
-    copy = convert(tmp_path / "run.jsonl", tmp_path / f"copy.{form}")
+    copy = convert(tmp_path / "run.jsonl", tmp_path / f"copy.{format}")
     assert copy.header == read_log(tmp_path / "run.jsonl").header
     assert pulls_of(copy.path) == pulls_of(tmp_path / "run.jsonl")
 

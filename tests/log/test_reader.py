@@ -8,33 +8,33 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from log_samples import FORMS, bits, logs, make_events, make_header, write_log
+from log_samples import FORMATS, bits, logs, make_events, make_header, write_log
 
 import tpstream
 from tpstream.log import jsonl
 from tpstream.log.reader import read_log, read_logs
-from tpstream.log.schema import COLUMN_NAMES, Header
-from tpstream.log.writer import Sink
+from tpstream.log.schema import Header
+from tpstream.log.writer import LogWriter
 from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import Events, Kind
+from tpstream.model.events import COLUMN_NAMES, Events, Kind
 
 Change = Callable[[bytes], bytes]
 
 
 @settings(max_examples=40)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("format", FORMATS)
 @given(
     log=logs(),
     names=st.lists(st.sampled_from(COLUMN_NAMES), min_size=1, unique=True),
     kinds=st.none() | st.lists(st.sampled_from(Kind), unique=True),
 )
-def test_choosing(form: str, log: tuple[Header, Events], names: list[str], kinds: list[Kind] | None) -> None:
+def test_choosing(format: str, log: tuple[Header, Events], names: list[str], kinds: list[Kind] | None) -> None:
     """Chosen columns of chosen kinds are what choosing from the whole gives."""
     header, events = log
     rows = np.isin(events.kind, list(Kind) if kinds is None else kinds)
     wanted = {name: getattr(events, name)[rows].tobytes() for name in names if name not in {"indices", "value"}}
     with TemporaryDirectory() as folder:
-        columns = write_log(Path(folder) / f"log.{form}", header, [events]).columns(names, kinds)
+        columns = write_log(Path(folder) / f"log.{format}", header, [events]).columns(names, kinds)
     assert {name: columns[name].tobytes() for name in columns if name not in {"indices", "value"}} == wanted
     if "value" in names:
         np.testing.assert_array_equal(columns["value"], events.value[rows])
@@ -42,28 +42,28 @@ def test_choosing(form: str, log: tuple[Header, Events], names: list[str], kinds
         np.testing.assert_array_equal(columns["indices"], events.indices)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_frame_is_typed(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_frame_is_typed(tmp_path: Path, format: str) -> None:
     """The table has a row for each event; kinds are a category, whole numbers whole, indices an array for each pull."""
-    table = write_log(tmp_path / f"log.{form}", make_header(), [make_events(6, indices=True)]).frame()
+    table = write_log(tmp_path / f"log.{format}", make_header(), [make_events(6, indices=True)]).frame()
     kinds = ["int64", "float64", "category", "int64", "int64", "int64", "int64", "float64", "object"]
     assert ([str(kind) for kind in table.dtypes], len(table)) == (kinds, 6)
     assert [None if row is None else row.shape for row in table["indices"]] == [(2,), None, None, None, None, (2,)]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_frame_of_some_columns(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_frame_of_some_columns(tmp_path: Path, format: str) -> None:
     """A table can have the pulls only, and their arms and indices only."""
-    log = write_log(tmp_path / f"log.{form}", make_header(), [make_events(20, indices=True)])
+    log = write_log(tmp_path / f"log.{format}", make_header(), [make_events(20, indices=True)])
     table = log.frame(["arm", "indices"], [Kind.PULL])
     assert (list(table), table["arm"].tolist()) == (["arm", "indices"], [0, 1, 0, 1])
     assert all(row.shape == (2,) for row in table["indices"])
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_empty_log(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_empty_log(tmp_path: Path, format: str) -> None:
     """A log without events has empty columns of the right types."""
-    log = write_log(tmp_path / f"log.{form}", make_header(), [])
+    log = write_log(tmp_path / f"log.{format}", make_header(), [])
     assert (len(log.frame()), log.join().kind.dtype, log.complete) == (0, np.int8, True)
 
 
@@ -80,28 +80,28 @@ def test_read_log_is_public(tmp_path: Path) -> None:
     assert len(tpstream.read_log(str(tmp_path / "log.arrow")).frame()) == 3
 
 
-@pytest.mark.parametrize("form", ["jsonl", "arrow"])
-def test_log_that_is_being_written(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", ["jsonl", "arrow"])
+def test_log_that_is_being_written(tmp_path: Path, format: str) -> None:
     """A log reads while it is written; what was opened stays as it was when more is written."""
-    path, events = tmp_path / f"log.{form}", make_events(20)
-    with Sink(path, make_header(), patience=0.0) as sink:
-        sink.hear(events.cut(0, 12))
+    path, events = tmp_path / f"log.{format}", make_events(20)
+    with LogWriter(path, make_header(), patience=0.0) as writer:
+        writer.hear(events.cut(0, 12))
         log = read_log(path)
-        sink.hear(events.cut(12, 20))
+        writer.hear(events.cut(12, 20))
         assert (log.truncated, bits(log.join())) == ("truncated after seq 11", bits(events.cut(0, 12)))
     assert bits(read_log(path).join()) == bits(events)
 
 
-@pytest.mark.parametrize("form", ["jsonl", "arrow"])
-def test_log_before_its_first_event(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("format", ["jsonl", "arrow"])
+def test_log_before_its_first_event(tmp_path: Path, format: str) -> None:
     """The header is on disk before anything happens."""
-    with Sink(tmp_path / f"log.{form}", make_header()):
-        log = read_log(tmp_path / f"log.{form}")
+    with LogWriter(tmp_path / f"log.{format}", make_header()):
+        log = read_log(tmp_path / f"log.{format}")
         assert (log.header, log.truncated) == (make_header(), "truncated before the first event")
 
 
 def test_folder_is_a_study(tmp_path: Path) -> None:
-    """All logs of a folder, whatever their forms, by policy and run; other files do not matter."""
+    """All logs of a folder, whatever their formats, by policy and run; other files do not matter."""
     for name, policy, run in [("a.jsonl", "ucb1", 10), ("b.arrow", "ucb1", 9), ("c.parquet", "tp-ucb-fr", 0)]:
         write_log(tmp_path / name, make_header(policy=policy, run=run), [make_events(3)])
     (tmp_path / "regret.png").write_bytes(b"a figure")
@@ -115,7 +115,7 @@ def test_file_is_a_study_of_one(tmp_path: Path) -> None:
 
 
 def test_folder_with_a_run_twice(tmp_path: Path) -> None:
-    """A run and its copy in another form would count twice: an error that names both."""
+    """A run and its copy in another format would count twice: an error that names both."""
     for name in ("a.jsonl", "a.arrow"):
         write_log(tmp_path / name, make_header(run=3), [])
     with pytest.raises(LogError, match=r"a.arrow and a.jsonl are both run 3 of 'ucb1'; move one of them away"):
@@ -217,9 +217,9 @@ def test_places_that_are_no_files(tmp_path: Path, place: str) -> None:
 def test_damaged_batch_is_not_taken_for_a_tear(tmp_path: Path) -> None:
     """A batch in the middle that cannot be decompressed is an error, not the end of the log."""
     path = tmp_path / "log.arrow"
-    with Sink(path, make_header(), patience=0.0) as sink:
+    with LogWriter(path, make_header(), patience=0.0) as writer:
         for first in range(0, 5000, 1000):
-            sink.hear(make_events(5000).cut(first, first + 1000))
+            writer.hear(make_events(5000).cut(first, first + 1000))
     data = bytearray(path.read_bytes())
     frame = data.index(b"\x28\xb5\x2f\xfd", len(data) // 2)  # how Zstandard begins
     data[frame : frame + 4] = b"\0\0\0\0"

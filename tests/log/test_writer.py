@@ -14,10 +14,10 @@ from studies import KEYS, read_lines, small, start_python
 from worlds import events_of
 
 from tpstream import simulate
-from tpstream.log import writer as sink_module
-from tpstream.log.formats import FORMS
+from tpstream.log import writer as writer_module
+from tpstream.log.formats import FORMATS
 from tpstream.log.schema import Header
-from tpstream.log.writer import Sink
+from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events
@@ -114,33 +114,33 @@ def test_the_last_line_counts_the_events(tmp_path: Path) -> None:
 
 def test_a_large_batch_is_written_at_once(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events wait until there are enough of them, then all are in the file."""
-    monkeypatch.setattr(sink_module, "FLUSH_SECONDS", 1e9)
-    limit = FORMS["jsonl"].batch
-    with Sink(tmp_path / "run.jsonl", header) as sink:
-        sink.hear(events_of([PART] * (limit - 1)))
-        before = seqs(sink.path)
-        sink.hear(events_of([PART], seq=limit - 1))
-        assert (before, seqs(sink.path)) == ([], list(range(limit)))
+    monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 1e9)
+    limit = FORMATS["jsonl"].batch
+    with LogWriter(tmp_path / "run.jsonl", header) as writer:
+        writer.hear(events_of([PART] * (limit - 1)))
+        before = seqs(writer.path)
+        writer.hear(events_of([PART], seq=limit - 1))
+        assert (before, seqs(writer.path)) == ([], list(range(limit)))
 
 
 def test_an_old_batch_is_written(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:
     """An event that has waited long enough is written with the next one, however few they are."""
     clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(sink_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    with Sink(tmp_path / "run.jsonl", header) as sink:
-        sink.hear(events_of([PART]))
-        clock.now = sink_module.FLUSH_SECONDS * 0.9
-        sink.hear(events_of([PART], seq=1))
-        young = seqs(sink.path)
-        clock.now = sink_module.FLUSH_SECONDS
-        sink.hear(events_of([PART], seq=2))
-        assert (young, seqs(sink.path)) == ([], [0, 1, 2])
+    monkeypatch.setattr(writer_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    with LogWriter(tmp_path / "run.jsonl", header) as writer:
+        writer.hear(events_of([PART]))
+        clock.now = writer_module.FLUSH_SECONDS * 0.9
+        writer.hear(events_of([PART], seq=1))
+        young = seqs(writer.path)
+        clock.now = writer_module.FLUSH_SECONDS
+        writer.hear(events_of([PART], seq=2))
+        assert (young, seqs(writer.path)) == ([], [0, 1, 2])
 
 
 def test_the_header_is_written_at_once(tmp_path: Path, header: Header) -> None:
     """Before the first event the file says whose it is."""
-    with Sink(tmp_path / "run.jsonl", header) as sink:
-        assert [line["policy"] for line in read_lines(sink.path)] == ["tp-ucb-fr"]
+    with LogWriter(tmp_path / "run.jsonl", header) as writer:
+        assert [line["policy"] for line in read_lines(writer.path)] == ["tp-ucb-fr"]
 
 
 def test_a_killed_run_leaves_a_readable_log(tmp_path: Path) -> None:

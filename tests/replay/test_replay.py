@@ -29,7 +29,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of tp-ucb-ew with indices, in the readable form."""
+    """A log of tp-ucb-ew with indices, in the readable format."""
     return write_log(tmp_path / "run.jsonl")
 
 
@@ -39,11 +39,11 @@ def write_log(path: Path, policy: str = "tp-ucb-ew", **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", ["jsonl", "arrow"])
+@pytest.mark.parametrize("format", ["jsonl", "arrow"])
 @pytest.mark.parametrize("policy", POLICY_NAMES)
-def test_a_log_replays(tmp_path: Path, policy: str, form: str) -> None:
-    """The policy of a log takes the same decisions on its events, whatever the form; and its values are drawn again."""
-    result = replay(write_log(tmp_path / f"run.{form}", policy))
+def test_a_log_replays(tmp_path: Path, policy: str, format: str) -> None:
+    """The policy of a log decides the same on its events, whatever the format; and its values are drawn again."""
+    result = replay(write_log(tmp_path / f"run.{format}", policy))
     assert (result.equal, result.rounds, result.complete, result.notes) == (True, 60, True, ())
 
 
@@ -231,8 +231,8 @@ def test_versions_are_named_where_a_value_differs(log: Path) -> None:
 
 
 def test_a_converted_log_replays(tmp_path: Path, log: Path) -> None:
-    """The forms are equal to a replay."""
-    assert all(replay(convert(read_log(log), tmp_path / f"copy.{form}")).equal for form in ("arrow", "parquet"))
+    """The formats are equal to a replay."""
+    assert all(replay(convert(read_log(log), tmp_path / f"copy.{format}")).equal for format in ("arrow", "parquet"))
 
 
 class InTurn:

@@ -1,4 +1,4 @@
-"""A program that kills a run again and again: killed_runs.py FOLDER FORM leaves a log of each, and a whole one.
+"""A program that kills a run again and again: killed_runs.py FOLDER FORMAT leaves a log of each, and a whole one.
 
 Each run is a process of its own, forked so that it starts at once, and killed with SIGKILL at a random moment. Flushes
 are small and slow here, so that the moments fall between them and into them.
@@ -16,7 +16,7 @@ from studies import small
 
 from tpstream import simulate
 from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMS
+from tpstream.log.formats import FORMATS
 
 KILLS = 50
 LONGEST = 0.06
@@ -47,8 +47,8 @@ def slow_down() -> None:
     flush = LogFile.flush
 
     def flush_slowly(file: LogFile) -> None:
-        piece = b"".join(file._waiting)
-        for half in (piece[: len(piece) // 2], piece[len(piece) // 2 :]):
+        data = b"".join(file._waiting)
+        for half in (data[: len(data) // 2], data[len(data) // 2 :]):
             file._waiting[:] = [half]
             flush(file)
             time.sleep(0.0005)
@@ -58,13 +58,13 @@ def slow_down() -> None:
 
 def main() -> None:
     """Run once to the end, then kill."""
-    folder, form = Path(sys.argv[1]), sys.argv[2]
-    run(folder / f"whole.{form}")
+    folder, format = Path(sys.argv[1]), sys.argv[2]
+    run(folder / f"whole.{format}")
     slow_down()
-    moments = random.Random(form)  # noqa: S311 (moments, no secrets)
+    moments = random.Random(format)  # noqa: S311 (moments, no secrets)
     for kill in range(KILLS):
-        FORMS[form] = replace(FORMS[form], batch=moments.choice([100, 1000]))  # type: ignore[index]
-        run_and_kill(folder / f"{kill}.{form}", moments.uniform(0, LONGEST))
+        FORMATS[format] = replace(FORMATS[format], batch=moments.choice([100, 1000]))  # type: ignore[index]
+        run_and_kill(folder / f"{kill}.{format}", moments.uniform(0, LONGEST))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from tpstream.log.reader import Log, read_log
-from tpstream.log.schema import TYPES, Header
-from tpstream.log.writer import Sink
-from tpstream.model.events import Events, Kind
+from tpstream.log.schema import Header
+from tpstream.log.writer import LogWriter
+from tpstream.model.events import COLUMNS, Events, Kind
 
-FORMS = ("jsonl", "arrow", "parquet")
+FORMATS = ("jsonl", "arrow", "parquet")
 LARGE = 2**62
 """A horizon that does not fit into 32 bits."""
 
@@ -66,7 +66,7 @@ def logs(draw: st.DrawFn) -> tuple[Header, Events]:
     whole = hnp.arrays(np.int64, count, elements=st.integers(-horizon, horizon))
     small = hnp.arrays(np.int64, count, elements=st.integers(0, 2**31 - 1))
     gaps = draw(hnp.arrays(np.int64, count, elements=st.sampled_from([1, 1, 1, 2, min(horizon, 10**15)])))
-    kind = draw(hnp.arrays(np.int8, count, elements=st.integers(0, 4)))
+    kind = draw(hnp.arrays(np.int8, count, elements=st.sampled_from(Kind)))
     pulls = int(np.count_nonzero(kind == Kind.PULL))
     events = Events(
         seq=np.cumsum(gaps) - 1,
@@ -84,10 +84,10 @@ def logs(draw: st.DrawFn) -> tuple[Header, Events]:
 
 def write_log(path: Path, header: Header, batches: Sequence[Events], *, end: bool = True) -> Log:
     """Write a log and open it; Parquet, which no run writes, too."""
-    with Sink(path, header, staged=True, patience=0.0) as sink:
+    with LogWriter(path, header, staged=True, patience=0.0) as writer:
         for batch in batches:
-            sink.hear(batch)
-        sink.finish(sum(map(len, batches)) if end else None)
+            writer.hear(batch)
+        writer.finish(sum(map(len, batches)) if end else None)
     return read_log(path)
 
 
@@ -99,9 +99,11 @@ def split(events: Events, cuts: Sequence[int]) -> list[Events]:
 
 def bits(events: Events) -> dict[str, object]:
     """Everything that events are made of, bit for bit; only one NaN is as good as another."""
-    columns = {name: (str(getattr(events, name).dtype), _bits(getattr(events, name))) for name in TYPES}
-    indices = None if events.indices is None or not len(events.indices) else _bits(events.indices)
-    return {**columns, "indices": indices}
+    columns = events.columns()
+    for column in COLUMNS:  # an optional column without rows is as good as none
+        if column.optional and not len(columns.get(column.name, ())):
+            columns.pop(column.name, None)
+    return {name: (str(rows.dtype), _bits(rows)) for name, rows in columns.items()}
 
 
 def _bits(column: NDArray[np.generic]) -> bytes:

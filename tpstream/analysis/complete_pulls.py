@@ -3,10 +3,10 @@
 import numpy as np
 
 from tpstream.log.reader import Log
-from tpstream.log.schema import Columns, Header
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind
+from tpstream.model.events import Columns, Kind
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 
@@ -40,7 +40,7 @@ class CompletePulls:
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
-        for whole in log.reader.pieces(COLUMNS):
+        for whole in log.reader.batches(COLUMNS):
             _refuse_strange(log, whole, arms, span)
             piece = without(whole, imputed)
             kind, pull = piece["kind"], piece["pull"]

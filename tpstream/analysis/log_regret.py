@@ -158,7 +158,7 @@ def _pulls(log: Log, rounds: Ints) -> Ledger:
 
 def _everything(log: Log, rounds: Ints, means: Floats) -> Ledger:
     ledger = Ledger(rounds, means)
-    for piece in log.reader.pieces(Ledger.COLUMNS):
+    for piece in log.reader.batches(Ledger.COLUMNS):
         _check_arms(log, piece["arm"])
         ledger.add(piece)
     ledger.reach = _reach(log, rounds, ledger.pulls if log.complete else ledger.pulls - 1)

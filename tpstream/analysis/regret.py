@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from tpstream.log.schema import Columns
 from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.events import Columns
 from tpstream.model.numba_support import compiled_loop
 
 LINEAR, GEOMETRIC = 101, 60

@@ -241,4 +241,4 @@ def convert(
         return
     torn = f", {copy.truncated}" if copy.truncated else ""
     before, after = (path.stat().st_size / 1e6 for path in (log, target))
-    typer.echo(f"{target}: {source.form} to {copy.form}, {before:,.2f} MB to {after:,.2f} MB{torn}")
+    typer.echo(f"{target}: {source.format} to {copy.format}, {before:,.2f} MB to {after:,.2f} MB{torn}")

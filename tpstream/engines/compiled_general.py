@@ -20,14 +20,13 @@ from tpstream.engines.compiled_general_loop import (
     SHOWN,
     SLOTS,
     WRITTEN,
-    Columns,
     LoopMemory,
 )
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, TpstreamError, blame
-from tpstream.model.events import Events
+from tpstream.model.events import empty_columns, filled_events
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.random_streams import BLOCK
@@ -73,7 +72,8 @@ class GeneralRun:
         self._bus = bus
         self._label = label
         self._seq = 0
-        self._columns = self._make_columns(0, 0)
+        self._optional: tuple[str, ...] = ()
+        self._columns = empty_columns(0, 0, problem.arms)
         self._cursor = np.zeros(CURSOR, dtype=np.int64)
         self._cursor[[ROUND, PENDING, FREE]] = 1, -1, -1
         self._memory: Any = LoopMemory(
@@ -103,7 +103,8 @@ class GeneralRun:
     def round_batches(self, length: int, *, indices: bool) -> Iterator[Ints]:
         """Let time pass; yields the arms of the rounds, a stretch at a time, and drains at the end if asked to."""
         horizon, cursor = self._world.problem.horizon, self._cursor
-        self._columns = self._make_columns(EVENTS, ROWS if indices else 0)
+        self._optional = ("indices",) if indices else ()
+        self._columns = empty_columns(EVENTS, ROWS, self._world.problem.arms, self._optional)
         for first in range(1, horizon + 1, length):
             cursor[LAST] = min(first + length - 1, horizon)
             decisions = np.empty(cursor[LAST] - first + 1, dtype=np.int64)
@@ -165,22 +166,10 @@ class GeneralRun:
         events, rows = int(self._cursor[WRITTEN]), int(self._cursor[SHOWN])
         self._cursor[[WRITTEN, SHOWN]] = 0
         if events == 0:
-            self._columns = self._make_columns(2 * len(self._columns.kind), len(self._columns.indices))
+            self._columns = empty_columns(2 * len(self._columns.kind), ROWS, self._world.problem.arms, self._optional)
             return
-        columns = {name: getattr(self._columns, name)[:events].copy() for name in Columns._fields if name != "indices"}
-        shown = self._columns.indices[:rows].copy() if len(self._columns.indices) else None
-        self._bus.publish(Events(seq=np.arange(self._seq, self._seq + events), **columns, indices=shown))
+        self._bus.publish(filled_events(self._columns, self._seq, events, rows))
         self._seq += events
-
-    def _make_columns(self, events: int, rows: int) -> Columns:
-        whole = {name: np.empty(events, dtype=np.int64) for name in ("round", "pull", "arm", "part")}
-        return Columns(
-            time=np.empty(events),
-            kind=np.empty(events, dtype=np.int8),
-            value=np.empty(events),
-            indices=np.empty((rows, self._world.problem.arms)),
-            **whole,
-        )
 
     def _make_room(self) -> None:
         """Enlarge whatever is too small for the pull that waits."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.events import EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop, held_stream
 from tpstream.policies.handlers import (
     CLOSED,
@@ -69,27 +70,13 @@ class LoopMemory(NamedTuple):
     length: Ints
 
 
-class Columns(NamedTuple):
-    """Columns that the loop fills with events."""
-
-    time: Floats
-    kind: Bytes
-    round: Ints
-    pull: Ints
-    arm: Ints
-    part: Ints
-    value: Floats
-    indices: Floats
-    """A row for each pull; no rows if they are not asked for."""
-
-
 @compiled_loop
 def run_general(
     state: Any,
     held: Any,
     subscriptions: Subscriptions,
     general: LoopMemory,
-    columns: Columns,
+    columns: EventColumns,
     cursor: Ints,
     decisions: Ints,
 ) -> int:
@@ -130,7 +117,7 @@ def run_general(
 
 
 @compiled
-def is_full(columns: Columns, cursor: Ints, events: int) -> bool:
+def is_full(columns: EventColumns, cursor: Ints, events: int) -> bool:
     """Whether so many events more, or one more row of indices, would not fit."""
     rows = columns.indices.shape[0]
     return bool(columns.kind.size - cursor[WRITTEN] < events or (rows > 0 and cursor[SHOWN] == rows))
@@ -146,7 +133,7 @@ def lacks_room(general: LoopMemory, cursor: Ints, round: int, reach: int) -> boo
 
 
 @compiled
-def show_indices(state: Any, columns: Columns, cursor: Ints) -> None:
+def show_indices(state: Any, columns: EventColumns, cursor: Ints) -> None:
     """Write the indices behind the decision, if they are asked for."""
     if columns.indices.shape[0] > 0:
         for arm in range(state.indices.size):
@@ -237,7 +224,7 @@ def append(general: LoopMemory, cursor: Ints, due: int, slot: int, code: int) ->
 
 @compiled
 def deliver_due(
-    state: Any, subscriptions: Subscriptions, general: LoopMemory, columns: Columns, cursor: Ints, round: int
+    state: Any, subscriptions: Subscriptions, general: LoopMemory, columns: EventColumns, cursor: Ints, round: int
 ) -> None:
     """Everything on the list of this round; pulls were scheduled in order, so the list is in order."""
     place = round % general.head.size
@@ -272,7 +259,7 @@ def deliver_due(
 
 @compiled
 def write(
-    columns: Columns, cursor: Ints, general: LoopMemory, round: int, slot: int, kind: int, part: int, value: float
+    columns: EventColumns, cursor: Ints, general: LoopMemory, round: int, slot: int, kind: int, part: int, value: float
 ) -> None:
     """Write one event."""
     event = cursor[WRITTEN]

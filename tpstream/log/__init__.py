@@ -1,4 +1,4 @@
-"""What is remembered? The schema of a run's log, the sinks that write it and the reader."""
+"""What is remembered of a run? The schema of its log, the formats, the writer, the reader and the rules of a log."""
 
 from tpstream.model.registry import Registry
 

@@ -1,8 +1,8 @@
-"""The columnar form of a log: an Arrow IPC stream, compressed, which needs no footer and so reads at any moment.
+"""The columnar format of a log: a compressed Arrow IPC stream, which needs no footer and can be read at any moment.
 
-Integers are stored in 32 bits, since Zstandard finds the pattern of a round in them several times faster than in 64; a
-header with a horizon beyond that stores 64. `seq` is stored as `step`, the difference to the event before (the first
-counts from -1): a column of ones costs nothing, a column of ever new numbers as much as all others but the values.
+Integers are stored in 32 bits, since Zstandard compresses the pattern of a round several times faster in them than in
+64; a header with a horizon beyond that stores 64. `seq` is stored as `step`, the difference to the event before (the
+first counts from -1): a column of ones costs nothing, one of ever new numbers as much as all others but the values.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,48 +14,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tpstream.log.arrow_columns import HEADER, fields, from_batch, narrow, to_arrays, whole_numbers
+from tpstream.log.arrow_columns import END, HEADER, fields, from_batch, narrow, to_arrays
 from tpstream.log.file import LogFile
 from tpstream.log.formats import Ending, decode_header, encode_header
-from tpstream.log.schema import Columns, Header, no_events
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Events
+from tpstream.model.events import Columns, Events
 
-END = b"tpstream.end"
-"""Metadata of the last batch, which is empty: how many events there are."""
 LEVEL = 1
-"""Zstandard's; more makes the log hardly smaller and half as fast to write."""
+"""The compression level of Zstandard; a higher one makes the log hardly smaller and half as fast to write."""
 
 
 class ArrowWriter:
-    """Writes batches of events as record batches."""
+    """Writes batches of events as record batches; a complete log ends with an empty one that tells their number."""
 
     def __init__(self, file: LogFile, header: Header) -> None:
         self._file = file
-        wide = whole_numbers(header)
-        columns = [pa.field("step", wide, nullable=False), *fields(wide)]
+        integers = pa.int32() if header.horizon < 2**31 else pa.int64()
+        columns = [pa.field("step", integers, nullable=False), *fields(integers)]
         self._schema = pa.schema(columns, {HEADER: encode_header(header)})
         options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", LEVEL), use_threads=False)
         self._stream = pa.ipc.new_stream(file, self._schema, options=options)
         self._last = -1
-        self.write(no_events())  # the header leaves with the first batch
+        self.write(Events.join([]))  # Arrow writes the header with the first batch
 
-    def write(self, events: Events) -> None:
-        """Write a batch."""
-        self._write(events)
-
-    def end(self, count: int | None) -> None:
-        """Write an empty batch with the count, and the end of the stream."""
-        if count is not None:
-            self._write(no_events(), {END: str(count).encode()})
-            self._stream.close()
-            self._file.flush()
-
-    def _write(self, events: Events, metadata: dict[bytes, bytes] | None = None) -> None:
+    def write(self, events: Events, metadata: dict[bytes, bytes] | None = None) -> None:
+        """Write a batch of events."""
         step = np.diff(events.seq, prepend=self._last)
         try:
-            arrays = [narrow(step, "step", self._schema), *to_arrays(events, self._schema)]
+            arrays = [narrow(step, "step", self._schema.field("step").type), *to_arrays(events, self._schema)]
         except OverflowError as error:
             raise LogError(
                 f"{self._file.path}: events {events.seq[0]} to {events.seq[-1]} do not fit the header: {error}"
@@ -63,6 +51,13 @@ class ArrowWriter:
         self._stream.write_batch(pa.record_batch(arrays, schema=self._schema), custom_metadata=metadata)
         self._file.flush()
         self._last = int(events.seq[-1]) if len(events) else self._last
+
+    def end(self, count: int | None) -> None:
+        """Write an empty batch with the number of events, and the end of the stream; nothing for a torn log."""
+        if count is not None:
+            self.write(Events.join([]), {END: str(count).encode()})
+            self._stream.close()
+            self._file.flush()
 
 
 @dataclass(frozen=True)
@@ -82,15 +77,15 @@ class ArrowReader:
             schema = _open(path, source).schema
         header = decode_header(path, (schema.metadata or {}).get(HEADER, b""))
         last, end = -1, None
-        for batch, metadata in _batches(path, size, ["seq"]):
+        for batch, metadata in _read_batches(path, size, ["seq"]):
             last = int(_seq(batch, last)[-1]) if len(batch) else last
             end = int(metadata[END]) if metadata and END in metadata else None
         return ArrowReader(path, header, Ending(last, end), size)
 
-    def pieces(self, names: Sequence[str]) -> Iterator[Columns]:
+    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
         """The columns of these names, batch by batch."""
         last, stored = -1, [name for name in names if name != "seq"]
-        for batch, _ in _batches(self.path, self.size, names):
+        for batch, _ in _read_batches(self.path, self.size, names):
             if not len(batch):
                 continue
             columns = from_batch(batch, stored, len(self.header.arms), self.path)
@@ -100,17 +95,16 @@ class ArrowReader:
             yield columns
 
 
-def _batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+def _read_batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     """Every whole batch, with the columns that are needed for these names, and its metadata.
 
     What follows the last whole batch is torn; a batch that is all there and cannot be decoded is damaged.
     """
     with _map(path, size) as source:
-        fields = _open(path, source).schema.names
-        needed = {"step" if name == "seq" and "step" in fields else name for name in names}
-        needed |= {"kind"} if "indices" in needed else set()
+        stored = _open(path, source).schema.names
+        needed = {"step" if name == "seq" and "step" in stored else name for name in names}
         source.seek(0)
-        stream = _open(path, source, [number for number, name in enumerate(fields) if name in needed])
+        stream = _open(path, source, [number for number, name in enumerate(stored) if name in needed])
         whole = 0
         while True:
             try:
@@ -126,7 +120,7 @@ def _batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple[Any,
 
 
 def _map(path: Path, size: int) -> Any:
-    """The file as it was when it had this size, in memory where it is needed."""
+    """The file as it was when it had this size; the system loads the parts of it that are read."""
     return pa.BufferReader(pa.memory_map(str(path)).read_buffer(size))
 
 
@@ -140,7 +134,7 @@ def _open(path: Path, source: Any, included: list[int] | None = None) -> Any:
 
 
 def _count_whole(source: Any) -> int:
-    """How many batches are all there."""
+    """The number of batches that are all there."""
     source.seek(0)
     count = 0
     with suppress(pa.ArrowException, OSError, EOFError):

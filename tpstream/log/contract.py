@@ -1,4 +1,4 @@
-"""The contract of order, checked event by event: a log that breaks it is not to be trusted.
+"""The contract of a log, checked event by event: a log that breaks it is not to be trusted.
 
 The rules are those of the schema. `seq` counts from 0; time never goes back; of one time pulls come first, then
 deliveries by pull and part, `closed` right after its pull's last part. Pulls are numbered as they are issued, each part
@@ -6,78 +6,17 @@ of a pull comes at most once, on the pull's arm, and a pull is closed with the s
 they came: when nothing of it is missing any more, or earlier in a world with a window. In a regular world (a decision
 at each of the times 1, 2, ..., no delays) the next event is known but for arm and value: part j of the pull of round t
 comes at time t + j - 1, and none is missing.
-
-What is said when an event of a log breaks a rule.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tpstream.log.contract_rules import (
-    ARM,
-    ARM_UNKNOWN,
-    CLOSED_BEFORE,
-    CLOSED_EARLY,
-    CLOSED_VALUE,
-    EXPECTED,
-    HORIZON,
-    KIND,
-    LATE_TOO_SOON,
-    NOT_CLOSED,
-    ORDER,
-    PART,
-    PULL_AFTER_DELIVERY,
-    PULL_NUMBER,
-    PULL_UNKNOWN,
-    REPEATED,
-    ROUND,
-    SEQ,
-    SHOWN,
-    SHOWN_VALUE,
-    TIME,
-    VALUE,
-    CheckerState,
-    EventColumns,
-    Rules,
-    first_fault,
-)
+from tpstream.log.contract_rules import TEXTS, CheckerState, Rules, first_fault
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import KIND_NAMES, Events, Kind
-
-TEXTS: Mapping[int, str] = {
-    SEQ: "seq {seq} where {events} should be; an event is missing, repeated or moved",
-    TIME: "time {time} after time {before}; time is a number and never goes back",
-    KIND: "kind {kind} is not known; use pull, partial, closed, late or dropped",
-    ROUND: "round {round} after {rounds} decisions",
-    PULL_NUMBER: "pull {pull} where pull {next_pull} is to be issued",
-    PULL_AFTER_DELIVERY: "pull {pull} after deliveries of the same time; decisions come first",
-    ARM_UNKNOWN: "arm {arm} does not exist; there are {arms} arms, from 0",
-    PULL_UNKNOWN: "{kind} of pull {pull}, which was not issued",
-    ARM: "arm {arm}, but pull {pull} is of arm {arm_of_pull}",
-    PART: "{kind} with part {part}; pull and closed have part 0, others 1 to {span}",
-    REPEATED: "part {part} of pull {pull} came before",
-    ORDER: "{kind} of pull {pull} is out of order; deliveries of one time come by pull, then part",
-    NOT_CLOSED: "nothing of pull {waiting} is missing any more, so that it must be closed first, at that time",
-    CLOSED_EARLY: "pull {pull} is closed, but only {settled} of its {span} parts came",
-    CLOSED_BEFORE: "{kind} of pull {pull}, which was closed before",
-    CLOSED_VALUE: "pull {pull} is closed with {value}, but its parts add up to {sum}",
-    LATE_TOO_SOON: "part {part} of pull {pull} is late, but the pull is not closed",
-    VALUE: "{kind} with value {value}; parts that came have a finite number, dropped ones none",
-    SHOWN: "pull {pull} with value {value}; only a clairvoyant policy is shown one, and always",
-    SHOWN_VALUE: "pull {pull} is closed with {value}, but the policy was shown {shown}",
-    EXPECTED: "{kind} of pull {pull}, part {part}, at time {time} where {expected} is due",
-    HORIZON: "pull {pull} after the last round that the header tells of",
-}
-
-
-def fault_text(fault: int, facts: Mapping[str, Any]) -> str:
-    """What is wrong with an event."""
-    return TEXTS[fault].format_map(facts)
-
+from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
 
 IRREGULAR = ("arrivals", "delays", "window")
 """Keys of a scenario that make times depend on more than the round."""
@@ -85,19 +24,19 @@ IRREGULAR = ("arrivals", "delays", "window")
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """The first event that breaks a rule: its place in the batch, its seq, and what is wrong."""
+    """The first event that breaks a rule: its place in the batch, its number in the log, and what is wrong."""
 
     place: int
     seq: int
     text: str
 
     def error(self, source: object) -> LogError:
-        """As an exception; the source is the log's name."""
+        """The exception that says so; `source` is the name of the log."""
         return LogError(f"{source}: event {self.seq}: {self.text}")
 
 
 def is_regular(header: Header) -> bool:
-    """Whether the header says that the next event follows from the ones before, but for arm and value."""
+    """Whether the header tells a regular world, in which the next event is known but for arm and value."""
     return bool(header.scenario) and not any(header.scenario.get(key) for key in IRREGULAR)
 
 
@@ -107,6 +46,7 @@ class Checker:
     def __init__(self, header: Header) -> None:
         drained = bool(header.scenario.get("drain", False))
         self._rules = Rules(
+            kinds=len(KIND_NAMES),
             arms=len(header.arms),
             span=header.span,
             clairvoyant=header.clairvoyant,
@@ -119,7 +59,7 @@ class Checker:
         self._drained = drained
         # In a regular world the parts of a pull come in their order, and their number tells which came.
         columns = 0 if self._rules.regular else header.span // 8 + 1
-        self._past = CheckerState(
+        self._state = CheckerState(
             events=np.zeros(1, dtype=np.int64),
             rounds=np.zeros(1, dtype=np.int64),
             time=np.full(1, -np.inf),
@@ -137,46 +77,43 @@ class Checker:
 
     @property
     def events(self) -> int:
-        """How many events passed."""
-        return int(self._past.events[0])
+        """The number of events that passed."""
+        return int(self._state.events[0])
 
     @property
     def rounds(self) -> int:
-        """How many decisions passed."""
-        return int(self._past.rounds[0])
+        """The number of decisions that passed."""
+        return int(self._state.rounds[0])
 
     def first_broken(self, events: Events) -> BrokenRule | None:
         """The first of the next events that breaks a rule; nothing may be checked after it."""
         self._make_room(int(np.count_nonzero(events.kind == Kind.PULL)))
-        columns = EventColumns(
-            events.seq, events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
-        )
-        before = float(self._past.time[0])
-        place, fault = first_fault(self._rules, self._past, columns)
+        before = float(self._state.time[0])
+        place, fault = first_fault(self._rules, self._state, events.arrays())
         if not fault:
             return None
-        facts = {name: column[place].item() for name, column in columns._asdict().items()}
+        event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
         if place:
             before = float(events.time[place - 1])
-        return BrokenRule(place, facts["seq"], fault_text(fault, facts | self._facts(facts, before)))
+        return BrokenRule(place, event["seq"], TEXTS[fault].format_map(event | self._facts(event, before)))
 
     def at_end(self, *, complete: bool) -> BrokenRule | None:
         """What is missing at the end of a log that claims to be complete."""
         if not complete:
             return None
-        if self._rules.regular and self._past.due[0] >= 0:
+        if self._rules.regular and self._state.due[0] >= 0:
             missing = self._due()
-        elif self._past.waiting[0]:
-            missing = f"the closing of pull {self._past.waiting[0]}"
-        elif self._drained and not self._past.closed[: self.rounds].all():
-            missing = f"the closing of pull {int(np.argmin(self._past.closed)) + 1}"
+        elif self._state.waiting[0]:
+            missing = f"the closing of pull {self._state.waiting[0]}"
+        elif self._drained and not self._state.closed[: self.rounds].all():
+            missing = f"the closing of pull {int(np.argmin(self._state.closed)) + 1}"
         else:
             return None
         text = f"the log ends before {missing}, and says that it is complete"
         return BrokenRule(self.events, self.events, text)
 
     def _facts(self, event: dict[str, Any], before: float) -> dict[str, Any]:
-        """What a message may tell besides the event itself."""
+        """What the text of a rule may name besides the columns of the event itself."""
         kind, row = event["kind"], event["pull"] - 1
         facts = {
             "before": before,
@@ -186,26 +123,28 @@ class Checker:
             "next_pull": self.rounds + 1,
             "arms": self._rules.arms,
             "span": self._rules.span,
-            "waiting": int(self._past.waiting[0]),
+            "waiting": int(self._state.waiting[0]),
             "expected": self._due(),
         }
         if 0 <= row < self.rounds:
-            facts["arm_of_pull"] = int(self._past.arms[row])
-            facts["settled"] = int(self._past.settled[row])
-            facts["sum"] = float(self._past.sums[row])
-            facts["shown"] = float(self._past.shown[row])
+            facts["arm_of_pull"] = int(self._state.arms[row])
+            facts["settled"] = int(self._state.settled[row])
+            facts["sum"] = float(self._state.sums[row])
+            facts["shown"] = float(self._state.shown[row])
         return facts
 
     def _due(self) -> str:
-        kind, pull, part, time = self._past.due.tolist()
+        """The next event of a regular world, in words."""
+        kind, pull, part, time = self._state.due.tolist()
         what = {-1: "nothing", Kind.PULL: f"pull {pull}", Kind.PARTIAL: f"part {part} of pull {pull}"}
         return f"{what.get(kind, f'the closing of pull {pull}')}{f' at time {time}' if kind >= 0 else ''}"
 
     def _make_room(self, pulls: int) -> None:
-        needed, room = self.rounds + pulls, len(self._past.arms)
+        """Make the arrays that have a row for each pull long enough for that many more pulls."""
+        needed, room = self.rounds + pulls, len(self._state.arms)
         if needed > room:
             more = max(needed, 2 * room) - room
             columns, tables = ("arms", "settled", "closed", "sums", "shown"), ("credited", "gone")
-            grown = {name: np.pad(getattr(self._past, name), (0, more)) for name in columns}
-            grown |= {name: np.pad(getattr(self._past, name), ((0, more), (0, 0))) for name in tables}
-            self._past = self._past._replace(**grown)
+            grown = {name: np.pad(getattr(self._state, name), (0, more)) for name in columns}
+            grown |= {name: np.pad(getattr(self._state, name), ((0, more), (0, 0))) for name in tables}
+            self._state = self._state._replace(**grown)

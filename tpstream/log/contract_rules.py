@@ -1,17 +1,18 @@
-"""The rules of a log, asked of one event after another, compiled."""
+"""The rules of a log: their numbers, what is said when one is broken, and the compiled loop that checks every event."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, PART_KINDS, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
 
-PULL, PARTIAL, CLOSED, LATE, DROPPED = 0, 1, 2, 3, 4  # Kind's numbers; Numba wants plain ones
-CLOSE = 1e-9
-"""A total shown at the pull may differ by this from the sum of parts that came in another order, relatively."""
+TOLERANCE = 1e-9
+"""The relative difference that is allowed between a total shown at the pull and a sum of parts in another order."""
 
 # The rules that an event can break; 0 is none.
 (
@@ -40,9 +41,44 @@ CLOSE = 1e-9
 ) = range(1, 23)
 
 
+def _words(names: Sequence[str], last: str) -> str:
+    """Names as in "a, b or c"."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+_WITHOUT_PART = [name for kind, name in enumerate(KIND_NAMES) if kind not in PART_KINDS]
+TEXTS: Mapping[int, str] = {
+    SEQ: "seq {seq} where {events} should be; an event is missing, repeated or moved",
+    TIME: "time {time} after time {before}; time is a number and never goes back",
+    KIND: f"kind {{kind}} is not known; use {_words(KIND_NAMES, 'or')}",
+    ROUND: "round {round} after {rounds} decisions",
+    PULL_NUMBER: "pull {pull} where pull {next_pull} is to be issued",
+    PULL_AFTER_DELIVERY: "pull {pull} after deliveries of the same time; decisions come first",
+    ARM_UNKNOWN: "arm {arm} does not exist; there are {arms} arms, from 0",
+    PULL_UNKNOWN: "{kind} of pull {pull}, which was not issued",
+    ARM: "arm {arm}, but pull {pull} is of arm {arm_of_pull}",
+    PART: f"{{kind}} with part {{part}}; {_words(_WITHOUT_PART, 'and')} have part 0, others 1 to {{span}}",
+    REPEATED: "part {part} of pull {pull} came before",
+    ORDER: "{kind} of pull {pull} is out of order; deliveries of one time come by pull, then part",
+    NOT_CLOSED: "nothing of pull {waiting} is missing any more, so that it must be closed first, at that time",
+    CLOSED_EARLY: "pull {pull} is closed, but only {settled} of its {span} parts came",
+    CLOSED_BEFORE: "{kind} of pull {pull}, which was closed before",
+    CLOSED_VALUE: "pull {pull} is closed with {value}, but its parts add up to {sum}",
+    LATE_TOO_SOON: "part {part} of pull {pull} is late, but the pull is not closed",
+    VALUE: "{kind} with value {value}; parts that came have a finite number, dropped ones none",
+    SHOWN: "pull {pull} with value {value}; only a clairvoyant policy is shown one, and always",
+    SHOWN_VALUE: "pull {pull} is closed with {value}, but the policy was shown {shown}",
+    EXPECTED: "{kind} of pull {pull}, part {part}, at time {time} where {expected} is due",
+    HORIZON: "pull {pull} after the last round that the header tells of",
+}
+"""What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
+
+
 class Rules(NamedTuple):
     """What the rules depend on."""
 
+    kinds: int
+    """The number of kinds of events."""
     arms: int
     span: int
     clairvoyant: bool
@@ -53,28 +89,18 @@ class Rules(NamedTuple):
     window: bool
     """Whether pulls may be closed while parts are missing."""
     default: bool
-    """Whether parts that are missing then are credited with a default, as further events of kind partial."""
-
-
-class EventColumns(NamedTuple):
-    """The events."""
-
-    seq: Ints
-    time: Floats
-    kind: Bytes
-    round: Ints
-    pull: Ints
-    arm: Ints
-    part: Ints
-    value: Floats
+    """Whether parts that are missing at the closing are credited with a default, as further events of kind partial."""
 
 
 class CheckerState(NamedTuple):
-    """What is known after the events so far; the first four have one entry each."""
+    """What is known after the events so far; the arrays from `arms` on have a row for each pull."""
 
     events: Ints
+    """The number of events so far, as the only entry; also in the next three."""
     rounds: Ints
+    """The number of decisions so far."""
     time: Floats
+    """The time of the last event."""
     waiting: Ints
     """The pull that must be closed at this time, or 0."""
     last: Ints
@@ -82,68 +108,72 @@ class CheckerState(NamedTuple):
     due: Ints
     """Kind, pull, part and time of the next event of a regular world; kind -1 after its end."""
     arms: Ints
-    """Of every pull, as the rest."""
+    """The arm of each pull."""
     settled: Ints
-    """Parts of which it is known how they end."""
+    """The number of parts that were credited, late or dropped so far."""
     closed: NDArray[np.bool_]
     sums: Floats
+    """What the parts that were credited so far add up to."""
     shown: Floats
+    """The total that was shown at the pull; NaN: none."""
     credited: NDArray[np.uint8]
-    """A bit for every part; no columns in a regular world, where parts come in their order."""
+    """A bit for every part that was credited; no columns in a regular world, where parts come in their order."""
     gone: NDArray[np.uint8]
-    """The same for parts that were late or dropped."""
+    """A bit for every part that was late or dropped."""
 
 
 @compiled_loop
-def first_fault(rules: Rules, past: CheckerState, columns: EventColumns) -> tuple[int, int]:
-    """The place of the first event that breaks a rule, and the rule; all events pass: their number and 0."""
+def first_fault(rules: Rules, state: CheckerState, columns: EventColumns) -> tuple[int, int]:
+    """The place of the first event that breaks a rule, and the number of the rule; if none does, their number and 0."""
     for event in range(columns.kind.size):
-        fault = _next_event(rules, past, columns, event)
+        fault = _next_event(rules, state, columns, event)
         if fault:
             return event, fault
-        past.events[0] += 1
+        state.events[0] += 1
     return columns.kind.size, 0
 
 
 @compiled
-def _next_event(rules: Rules, past: CheckerState, columns: EventColumns, event: int) -> int:
+def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The number of the first rule that an event breaks, or 0; the event is remembered if it breaks none."""
     kind, time, pull = columns.kind[event], columns.time[event], columns.pull[event]
-    if columns.seq[event] != past.events[0]:
+    if columns.seq[event] != state.events[0]:
         return SEQ
-    if not (past.time[0] <= time < math.inf):
+    if not (state.time[0] <= time < math.inf):
         return TIME
-    if not PULL <= kind <= DROPPED:
+    if not 0 <= kind < rules.kinds:
         return KIND
-    if past.waiting[0] and not _may_wait(rules, past, kind, pull, time):
+    if state.waiting[0] and not _may_wait(rules, state, kind, pull, time):
         return NOT_CLOSED
-    if time > past.time[0]:
-        past.time[0] = time
-        past.last[0] = past.last[1] = past.last[2] = 0
-    fault = _pull(rules, past, columns, event) if kind == PULL else _delivery(rules, past, columns, event)
+    if time > state.time[0]:
+        state.time[0] = time
+        state.last[0] = state.last[1] = state.last[2] = 0
+    fault = _pull(rules, state, columns, event) if kind == PULL else _delivery(rules, state, columns, event)
     if fault == 0 and rules.regular:
-        due = past.due
+        due = state.due
         if kind != due[0] or pull != due[1] or columns.part[event] != due[2] or time != due[3]:
             return EXPECTED
     if fault == 0:
-        _accept(rules, past, columns, event)
+        _accept(rules, state, columns, event)
     return fault
 
 
 @compiled
-def _may_wait(rules: Rules, past: CheckerState, kind: int, pull: int, time: float) -> bool:
+def _may_wait(rules: Rules, state: CheckerState, kind: int, pull: int, time: float) -> bool:
     """Whether the event is the closing that must come now, or a credit of the default before it."""
-    own = pull == past.waiting[0] and time == past.time[0]
+    own = pull == state.waiting[0] and time == state.time[0]
     return bool(own and (kind == CLOSED or (rules.default and kind != PULL)))
 
 
 @compiled
-def _pull(rules: Rules, past: CheckerState, columns: EventColumns, event: int) -> int:
-    number = past.rounds[0] + 1
+def _pull(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The rule that a pull breaks, or 0."""
+    number = state.rounds[0] + 1
     if columns.pull[event] != number:
         return PULL_NUMBER
     if columns.round[event] != number or number > rules.horizon:
         return ROUND if columns.round[event] != number else HORIZON
-    if past.last[0]:
+    if state.last[0]:
         return PULL_AFTER_DELIVERY
     if not 0 <= columns.arm[event] < rules.arms:
         return ARM_UNKNOWN
@@ -153,24 +183,25 @@ def _pull(rules: Rules, past: CheckerState, columns: EventColumns, event: int) -
 
 
 @compiled
-def _delivery(rules: Rules, past: CheckerState, columns: EventColumns, event: int) -> int:
+def _delivery(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The rule that an event of an earlier pull breaks, or 0."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
-    if not 1 <= pull <= past.rounds[0]:
+    if not 1 <= pull <= state.rounds[0]:
         return PULL_UNKNOWN
-    if columns.round[event] != past.rounds[0]:
+    if columns.round[event] != state.rounds[0]:
         return ROUND
-    if columns.arm[event] != past.arms[pull - 1]:
+    if columns.arm[event] != state.arms[pull - 1]:
         return ARM
     if kind == CLOSED:
-        fault = _closed(rules, past, pull, part, columns.value[event])
+        fault = _closed(rules, state, pull, part, columns.value[event])
     else:
-        fault = _part(rules, past, kind, pull, part, columns.value[event])
-    return ORDER if fault == 0 and not _is_after_last(rules, past.last, kind, pull, part) else fault
+        fault = _part(rules, state, kind, pull, part, columns.value[event])
+    return ORDER if fault == 0 and not _is_after_last(rules, state.last, kind, pull, part) else fault
 
 
 @compiled
 def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) -> bool:
-    """Deliveries of one time come by pull, then part, then closed; a credit of the default before its dropping."""
+    """Whether the order is kept: by pull, then part, then closed; a part's default is credited before it is dropped."""
     if pull != last[0]:
         return bool(pull > last[0])
     place = rules.span + 1 if kind == CLOSED else part
@@ -178,51 +209,51 @@ def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) ->
 
 
 @compiled
-def _part(rules: Rules, past: CheckerState, kind: int, pull: int, part: int, value: float) -> int:
+def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, value: float) -> int:
     if not 1 <= part <= rules.span:
         return PART
-    if kind == LATE and not past.closed[pull - 1]:
+    if kind == LATE and not state.closed[pull - 1]:
         return LATE_TOO_SOON
-    credited, gone = _is_credited(past, pull, part), _is_marked(past.gone, pull, part)
+    credited, gone = _is_credited(state, pull, part), _is_marked(state.gone, pull, part)
     if (credited if kind == PARTIAL else gone) or ((credited or gone) and not rules.default):
         return REPEATED
-    if kind == PARTIAL and past.closed[pull - 1]:
+    if kind == PARTIAL and state.closed[pull - 1]:
         return CLOSED_BEFORE
     return VALUE if math.isfinite(value) == (kind == DROPPED) else 0
 
 
 @compiled
-def _closed(rules: Rules, past: CheckerState, pull: int, part: int, value: float) -> int:
+def _closed(rules: Rules, state: CheckerState, pull: int, part: int, value: float) -> int:
     if part != 0:
         return PART
-    if past.closed[pull - 1]:
+    if state.closed[pull - 1]:
         return CLOSED_BEFORE
-    if past.settled[pull - 1] < rules.span and not (rules.window and not rules.default):
+    if state.settled[pull - 1] < rules.span and not (rules.window and not rules.default):
         return CLOSED_EARLY
-    if value != past.sums[pull - 1]:
+    if value != state.sums[pull - 1]:
         return CLOSED_VALUE
-    if rules.clairvoyant and not _is_shown(rules, past, pull, value):
+    if rules.clairvoyant and not _is_shown(rules, state, pull, value):
         return SHOWN_VALUE
     return 0
 
 
 @compiled
-def _is_shown(rules: Rules, past: CheckerState, pull: int, value: float) -> bool:
+def _is_shown(rules: Rules, state: CheckerState, pull: int, value: float) -> bool:
     """Whether a closed pull paid what was shown at the pull; one with missing parts may have paid anything."""
     if rules.regular:
-        return bool(past.shown[pull - 1] == value)
-    for column in range(past.gone.shape[1]):
-        if past.gone[pull - 1, column]:
+        return bool(state.shown[pull - 1] == value)
+    for column in range(state.gone.shape[1]):
+        if state.gone[pull - 1, column]:
             return True
-    missing = rules.default or past.settled[pull - 1] < rules.span
-    return bool(missing or abs(past.shown[pull - 1] - value) <= CLOSE * abs(value))
+    missing = rules.default or state.settled[pull - 1] < rules.span
+    return bool(missing or abs(state.shown[pull - 1] - value) <= TOLERANCE * abs(value))
 
 
 @compiled
-def _is_credited(past: CheckerState, pull: int, part: int) -> bool:
-    if past.credited.shape[1] == 0:
-        return bool(part <= past.settled[pull - 1])
-    return _is_marked(past.credited, pull, part)
+def _is_credited(state: CheckerState, pull: int, part: int) -> bool:
+    if state.credited.shape[1] == 0:
+        return bool(part <= state.settled[pull - 1])
+    return _is_marked(state.credited, pull, part)
 
 
 @compiled
@@ -231,45 +262,45 @@ def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
 
 
 @compiled
-def _accept(rules: Rules, past: CheckerState, columns: EventColumns, event: int) -> None:
-    """Remember the event."""
+def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> None:
+    """Remember an event that breaks no rule."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
     row = pull - 1
     if kind == PULL:
-        past.rounds[0] = pull
-        past.arms[row] = columns.arm[event]
-        past.settled[row] = 0
-        past.closed[row] = False
-        past.sums[row] = 0.0
-        past.shown[row] = columns.value[event]
+        state.rounds[0] = pull
+        state.arms[row] = columns.arm[event]
+        state.settled[row] = 0
+        state.closed[row] = False
+        state.sums[row] = 0.0
+        state.shown[row] = columns.value[event]
     else:
-        past.last[0], past.last[1], past.last[2] = pull, rules.span + 1 if kind == CLOSED else part, kind
+        state.last[0], state.last[1], state.last[2] = pull, rules.span + 1 if kind == CLOSED else part, kind
     if kind == CLOSED:
-        past.closed[row] = True
-        past.waiting[0] = 0
+        state.closed[row] = True
+        state.waiting[0] = 0
     elif kind != PULL:
-        _accept_part(rules, past, kind, pull, part, columns.value[event])
+        _accept_part(rules, state, kind, pull, part, columns.value[event])
     if rules.regular:
-        _advance(rules, past.due)
+        _advance(rules, state.due)
 
 
 @compiled
-def _accept_part(rules: Rules, past: CheckerState, kind: int, pull: int, part: int, value: float) -> None:
+def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, value: float) -> None:
     row = pull - 1
-    if not (_is_credited(past, pull, part) or _is_marked(past.gone, pull, part)):
-        past.settled[row] += 1
+    if not (_is_credited(state, pull, part) or _is_marked(state.gone, pull, part)):
+        state.settled[row] += 1
     if kind == PARTIAL:
-        past.sums[row] += value
-    bits = past.credited if kind == PARTIAL else past.gone
+        state.sums[row] += value
+    bits = state.credited if kind == PARTIAL else state.gone
     if bits.shape[1]:
         bits[row, part // 8] |= 1 << (part % 8)
-    if past.settled[row] == rules.span and not past.closed[row]:
-        past.waiting[0] = pull
+    if state.settled[row] == rules.span and not state.closed[row]:
+        state.waiting[0] = pull
 
 
 @compiled
 def _advance(rules: Rules, due: Ints) -> None:
-    """What comes next in a regular rules."""
+    """Work out the next event of a regular world."""
     kind, pull, part, time = due[0], due[1], due[2], due[3]
     if kind == PARTIAL and part == rules.span:
         due[0], due[2] = CLOSED, 0

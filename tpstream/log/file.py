@@ -1,4 +1,4 @@
-"""The file of a log while it is written: whole flushes, nothing overwritten by accident."""
+"""The file of a log while it is written: each flush is written as a whole, and nothing is overwritten by accident."""
 
 import os
 from contextlib import suppress
@@ -9,14 +9,14 @@ from tpstream.model.errors import LogError
 
 
 class LogFile:
-    """A new file to which a writer adds whole pieces; each flush is one write, so that a kill tears one piece at most.
+    """A new file to which a format's writer adds bytes; each flush is one write, so that a kill tears one at most.
 
-    It gets its name with `publish`, when there is something to read in it; until then a log of that name, which is an
-    error unless `force`, stays.
+    The file gets its name with `publish`, when there is something to read in it. A log of that name that is there
+    already is an error; with `force` it stays until then and is replaced.
     """
 
     closed = False
-    """Arrow asks."""
+    """pyarrow reads this attribute before it writes."""
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         self.path = path
@@ -41,11 +41,11 @@ class LogFile:
         return len(data)
 
     def tell(self) -> int:
-        """How many bytes there are, with those that wait."""
+        """The number of bytes so far, with those that are kept for the next flush."""
         return self._size + sum(map(len, self._waiting))
 
     def flush(self) -> None:
-        """Write what is kept; a piece that cannot be written is taken back as a whole, and nothing follows it."""
+        """Write what is kept; a flush that fails halfway is taken back as a whole, and nothing is written after it."""
         if self._failed:
             return
         rest = memoryview(b"".join(self._waiting))
@@ -67,7 +67,7 @@ class LogFile:
         self._size = size
 
     def publish(self) -> None:
-        """Give the file its name, over one that was there."""
+        """Give the file its name, and so replace a log of that name."""
         if self._place == self.path:
             return
         try:
@@ -79,13 +79,13 @@ class LogFile:
         self._place = self.path
 
     def close(self) -> None:
-        """Close the file; one without its name is removed."""
+        """Close the file; one that was not published is removed."""
         self._file.close()
         if self._place != self.path:
             self._place.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Close the file and leave no trace of it; a log that it was to replace stays."""
+        """Close the file and delete it; a log that it was to replace stays."""
         self._file.close()
         self._place.unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
-"""What the forms of a log share: how a log ends, and its header as JSON.
+"""The formats of a log: found by name, by a file's suffix or by its content; and what all of them share.
 
-The forms of a log: by name, by a file's suffix and by its content.
+A log is *torn* if its end marker is missing: its run was killed or failed, or still goes on. What is there can be read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +11,20 @@ from typing import Any, Literal, Protocol, cast
 import msgspec
 
 from tpstream.log.file import LogFile
-from tpstream.log.schema import SCHEMA, Columns, Header
+from tpstream.log.schema import SCHEMA, Header
 from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import Events
+from tpstream.model.events import Columns, Events
 from tpstream.model.registry import load_object
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a log ends: `last` is the seq of its last whole event (-1: none; None: unknown), `end` what its end says."""
+    """How a log ends."""
 
     last: int | None
+    """The seq of the last whole event; -1: there is none; None: unknown, since the last line is broken."""
     end: int | None
+    """The number of events that the end marker tells; None for a torn log."""
 
     @property
     def complete(self) -> bool:
@@ -31,7 +33,7 @@ class Ending:
 
     @property
     def truncated(self) -> str | None:
-        """What is torn, in words."""
+        """After which event the log is torn, in words."""
         if self.complete:
             return None
         if self.last == -1:
@@ -39,20 +41,20 @@ class Ending:
         return "truncated after a broken event" if self.last is None else f"truncated after seq {self.last}"
 
 
-class Writer(Protocol):
-    """Writes one log in one form; after every call the file is flushed."""
+class FormatWriter(Protocol):
+    """Writes one log in one format; it is made with the file and the header, and flushes the file after every call."""
 
     def write(self, events: Events) -> None:
-        """Write a batch."""
+        """Write a batch of events."""
         ...
 
     def end(self, count: int | None) -> None:
-        """Mark the log as complete, with so many events; None leaves it marked as torn."""
+        """Write the end marker, which tells the number of events; None leaves the log torn."""
         ...
 
 
-class LogReader(Protocol):
-    """Reads one log in one form."""
+class FormatReader(Protocol):
+    """Reads one log in one format."""
 
     @property
     def header(self) -> Header:
@@ -64,13 +66,15 @@ class LogReader(Protocol):
         """How the log ends."""
         ...
 
-    def pieces(self, names: Sequence[str]) -> Iterator[Columns]:
-        """The columns of these names, piece by piece; those of no other name need be read."""
+    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names, batch by batch; "kind" must be among them if another has rows for pulls only."""
         ...
 
 
-_header = msgspec.json.Decoder(Header)
-_version = msgspec.json.Decoder(dict[str, msgspec.Raw])
+class _Version(msgspec.Struct):
+    """The part of a header that is read first."""
+
+    schema: int = SCHEMA
 
 
 def encode_header(header: Header) -> bytes:
@@ -79,14 +83,14 @@ def encode_header(header: Header) -> bytes:
 
 
 def decode_header(path: Path, text: bytes) -> Header:
-    """The header from JSON; a schema of a later version is an error that says so."""
+    """The header from JSON; a schema of another version is an error that says so."""
     try:
-        version = _version.decode(text).get("schema", msgspec.Raw(b"1"))
-        if (schema := msgspec.json.decode(version)) != SCHEMA:
+        schema = msgspec.json.decode(text, type=_Version).schema
+        if schema != SCHEMA:
             raise LogError(
                 f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
             )
-        header = _header.decode(text)
+        header = msgspec.json.decode(text, type=Header)
     except msgspec.DecodeError as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
     for name in ("means", "maxima"):
@@ -95,63 +99,65 @@ def decode_header(path: Path, text: bytes) -> Header:
     return header
 
 
-FormName = Literal["jsonl", "arrow", "parquet"]
+FormatName = Literal["jsonl", "arrow", "parquet"]
 
 
 @dataclass(frozen=True)
-class Form:
-    """Where a form's writer and reader live, how its files begin, and how many events are written at a time."""
+class LogFormat:
+    """One format: where its writer and reader are, and how it writes."""
 
     writer: str
     reader: str
     magic: bytes
+    """How every file begins."""
     batch: int
+    """Events that are written at a time."""
     streams: bool = True
     """Whether what was written can be read before the end."""
 
 
-FORMS: Mapping[FormName, Form] = {
-    "jsonl": Form("tpstream.log.jsonl:JsonLinesWriter", "tpstream.log.jsonl:JsonLinesReader", b"{", 8192),
-    "arrow": Form("tpstream.log.arrow:ArrowWriter", "tpstream.log.arrow:ArrowReader", b"\xff\xff\xff\xff", 100_000),
-    "parquet": Form(
+FORMATS: Mapping[FormatName, LogFormat] = {
+    "jsonl": LogFormat("tpstream.log.jsonl:JsonLinesWriter", "tpstream.log.jsonl:JsonLinesReader", b"{", 8192),
+    "arrow": LogFormat("tpstream.log.arrow:ArrowWriter", "tpstream.log.arrow:ArrowReader", b"\xff" * 4, 100_000),
+    "parquet": LogFormat(
         "tpstream.log.parquet:ParquetWriter", "tpstream.log.parquet:ParquetReader", b"PAR1", 1_000_000, streams=False
     ),
 }
-SUFFIXES: Mapping[str, FormName] = {f".{name}": name for name in FORMS}
+SUFFIXES: Mapping[str, FormatName] = {f".{name}": name for name in FORMATS}
 
 
-def find_form(path: Path, name: str | None = None) -> FormName:
-    """The form of a log to be written: the one named, else the one of the suffix."""
+def find_format(path: Path, name: str | None = None) -> FormatName:
+    """The format of a log to be written: the one named, else the one of the file's suffix."""
     if name is not None:
-        if name not in FORMS:
-            raise UnknownNameError("form of a log", name, FORMS)
-        return cast(FormName, name)
+        if name not in FORMATS:
+            raise UnknownNameError("format of a log", name, FORMATS)
+        return cast(FormatName, name)
     if path.suffix not in SUFFIXES:
-        raise LogError(f"{path}: the ending {path.suffix!r} names no form of a log; use {', '.join(SUFFIXES)}")
+        raise LogError(f"{path}: the ending {path.suffix!r} names no format of a log; use {', '.join(SUFFIXES)}")
     return SUFFIXES[path.suffix]
 
 
 def check_streams(name: str) -> None:
-    """Refuse a form that cannot be written while a run goes on."""
-    if not FORMS[find_form(Path(), name)].streams:
+    """Refuse a format that cannot be written while a run goes on."""
+    if not FORMATS[find_format(Path(), name)].streams:
         raise LogError(f"{name} cannot be written while a run goes on; write arrow and convert it")
 
 
-def open_writer(form: FormName, file: LogFile, header: Header) -> Writer:
-    """A writer that has put the header into the file."""
-    writer: Writer = load_object(FORMS[form].writer)(file, header)
+def open_writer(name: FormatName, file: LogFile, header: Header) -> FormatWriter:
+    """A writer that has written the header to the file."""
+    writer: FormatWriter = load_object(FORMATS[name].writer)(file, header)
     return writer
 
 
-def open_reader(path: Path) -> tuple[FormName, LogReader]:
-    """The form that the content of a file shows, and a reader for it."""
+def open_reader(path: Path) -> tuple[FormatName, FormatReader]:
+    """The format that the content of a file shows, and a reader for it."""
     with path.open("rb") as file:
         start = file.read(8)
     if not start:
         raise LogError(f"{path}: the file is empty; its run ended before it began")
-    for name, form in FORMS.items():
-        if start.startswith(form.magic):
-            reader: Any = load_object(form.reader)
+    for name, format in FORMATS.items():
+        if start.startswith(format.magic):
+            reader: Any = load_object(format.reader)
             return name, reader.open(path)
     if start.startswith(b"ARROW1"):
         raise LogError(f"{path}: this is an Arrow file with a footer; write it as an Arrow stream")

@@ -1,9 +1,8 @@
-"""The readable form of a log: JSON lines, written through structlog; header first, then events, then the end."""
+"""The readable format of a log: JSON lines, written through structlog; header first, then events, then the end."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,10 +12,9 @@ import structlog
 
 from tpstream.log.file import LogFile
 from tpstream.log.formats import Ending, decode_header
-from tpstream.log.schema import TYPES, Columns, Header
-from tpstream.model.arrays import Floats
+from tpstream.log.schema import Header
 from tpstream.model.errors import LogError, did_you_mean
-from tpstream.model.events import KIND_NAMES, Event, Events
+from tpstream.model.events import COLUMN, KIND_NAMES, PULL, Column, Columns, Event, Events
 
 CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
@@ -24,18 +22,15 @@ TAIL = 1 << 16
 """Bytes at the end of a file in which its last line is looked for first."""
 CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 
+_BROKEN = (msgspec.DecodeError, ValueError, KeyError, OverflowError)
+"""What a line raises that is no event."""
 _encoder = msgspec.json.Encoder()
 
 
 class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The last line of a complete log: how many events there are."""
+    """The last line of a complete log: the number of its events."""
 
     end: int
-
-
-_BROKEN = (msgspec.DecodeError, ValueError, KeyError, OverflowError)
-_events = msgspec.json.Decoder(Event)
-_end = msgspec.json.Decoder(End)
 
 
 def render(_: object, __: str, record: structlog.typing.EventDict) -> bytes:
@@ -52,11 +47,11 @@ class JsonLinesWriter:
         self._write([header])
 
     def write(self, events: Events) -> None:
-        """Write a batch."""
+        """Write a batch of events."""
         self._write(list(events))
 
     def end(self, count: int | None) -> None:
-        """Write the end line."""
+        """Write the end line; nothing for a torn log."""
         if count is not None:
             self._write([End(count)])
 
@@ -72,8 +67,9 @@ class JsonLinesReader:
     header: Header
     ending: Ending
     first: int
-    """Where the events begin, and where they end, in bytes."""
+    """The byte at which the events begin."""
     last: int
+    """The byte at which they end."""
 
     @staticmethod
     def open(path: Path) -> "JsonLinesReader":
@@ -85,8 +81,8 @@ class JsonLinesReader:
             last, ending = _find_end(file, first)
         return JsonLinesReader(path, header, ending, first, last)
 
-    def pieces(self, names: Sequence[str]) -> Iterator[Columns]:
-        """The columns of these names, piece by piece."""
+    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names, batch by batch."""
         line = 2
         with self.path.open("rb") as file:
             file.seek(self.first)
@@ -113,13 +109,11 @@ class JsonLinesReader:
 
 @cache
 def _decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
-    """A decoder of events that skips what is not needed for these columns."""
-    needed = {*names, "kind", "seq"} if "indices" in names else set(names)
-    return msgspec.json.Decoder(
-        msgspec.defstruct(
-            "Line", [(f.name, f.type, f.default) for f in msgspec.structs.fields(Event) if f.name in needed], gc=False
-        )
-    )
+    """A decoder of events that skips what is not needed for these columns; `seq` is for error messages."""
+    needed = {*names, "seq"} if any(COLUMN[name].optional for name in names) else set(names)
+    fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(Event)]
+    line = msgspec.defstruct("Line", [field for field in fields if field[0] in needed], gc=False)
+    return msgspec.json.Decoder(line)
 
 
 def _find_end(file: BinaryIO, first: int) -> tuple[int, Ending]:
@@ -151,49 +145,54 @@ def _is_whole(line: bytes) -> bool:
 
 
 def _try_end(line: bytes) -> int | None:
+    """The number of events that this line tells, if it is an end line."""
     try:
-        return _end.decode(line).end
+        return msgspec.json.decode(line, type=End).end
     except msgspec.DecodeError:
         return None
 
 
 def _try_seq(line: bytes) -> int | None:
-    """The number of the event in this line; None for a line that is none, which reading will find."""
+    """The number of the event in this line; None for a line that is no event, which is an error once it is read."""
     try:
-        return _events.decode(line).seq
+        return msgspec.json.decode(line, type=Event).seq
     except msgspec.DecodeError:
         return None
 
 
 def _to_columns(lines: list[Any], names: Sequence[str], arms: int) -> Columns:
+    """The columns of decoded lines; an optional column that no line has is left out."""
     columns: Columns = {}
-    for name in names:
-        column = map(attrgetter(name), lines)
-        if name == "indices":
-            if (indices := _indices(lines, arms)) is not None:
-                columns[name] = indices
-        elif name == "kind":
-            columns[name] = np.array([CODES[kind] for kind in column], dtype=np.int8)
-        else:
-            columns[name] = np.array(list(column), dtype=TYPES[name])
+    for column in (COLUMN[name] for name in names):
+        values = [getattr(line, column.name) for line in lines]
+        if column.name == "kind":
+            values = [CODES[kind] for kind in values]
+        elif column.optional:
+            if values.count(None) == len(values):
+                continue
+            values = _check_optional(lines, column, arms)
+        rows = np.array(values, dtype=column.type)
+        columns[column.name] = rows.reshape(-1, arms) if column.per_arm else rows
     return columns
 
 
-def _indices(events: list[Any], arms: int) -> Floats | None:
-    """The index vectors of the pulls: a row for each, or none at all."""
-    rows: list[Any] = [event.indices for event in events if event.kind == "pull" or event.indices is not None]
-    given = sum(row is not None for row in rows)
-    if not given:
-        return None
-    if given < len(rows):
-        raise ValueError("indices are given for some pulls and not for others; give them for all or for none")
-    for event in events:
-        if event.indices is not None and (event.kind != "pull" or len(event.indices) != arms):
+def _check_optional(lines: list[Any], column: Column, arms: int) -> list[Any]:
+    """The values of an optional column that some line has: all lines must have it, or all pulls and nothing else."""
+    name, values = column.name, []
+    for line in lines:
+        value = getattr(line, name)
+        belongs = not column.per_pull or line.kind == KIND_NAMES[PULL]
+        if value is not None and (not belongs or (column.per_arm and len(value) != arms)):
             raise ValueError(
-                f"event {event.seq}, a {event.kind}, has {len(event.indices)} indices; "
-                f"only pulls have some, one for each of the {arms} arms"
+                f"event {line.seq}, a {line.kind}, has {len(value) if column.per_arm else 'a value of'} {name}; "
+                f"only pulls have {name}{f', one for each of the {arms} arms' if column.per_arm else ''}"
             )
-    return np.array(rows, dtype=np.float64).reshape(-1, arms)
+        if belongs:
+            values.append(value)
+    if None in values:
+        which = "pulls" if column.per_pull else "events"
+        raise ValueError(f"{name} are given for some {which} and not for others; give them for all or for none")
+    return values
 
 
 def _explain(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The exported form of a log: Parquet, for other programs; worth nothing before its end is written."""
+"""The exported format of a log: Parquet, for other programs; it cannot be read before its end is written."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tpstream.log.arrow_columns import HEADER, fields, from_batch, to_arrays
+from tpstream.log.arrow_columns import END, HEADER, fields, from_batch, to_arrays
 from tpstream.log.file import LogFile
 from tpstream.log.formats import Ending, decode_header, encode_header
-from tpstream.log.schema import Columns, Header
+from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import Events
+from tpstream.model.events import Columns, Events
 
-END = b"tpstream.end"
-"""The key of the file's metadata that a complete log has: how many events there are."""
 BATCH = 100_000
 """Events that are decoded at a time."""
 
@@ -37,13 +35,13 @@ class ParquetWriter:
         )
 
     def write(self, events: Events) -> None:
-        """Write a row group."""
+        """Write a batch of events as a row group."""
         arrays = [pa.array(events.seq), *to_arrays(events, self._schema)]
         self._parquet.write_batch(pa.record_batch(arrays, schema=self._schema))
         self._file.flush()
 
     def end(self, count: int | None) -> None:
-        """Write the footer."""
+        """Write the footer, with the number of events unless the log is torn."""
         if count is not None:
             self._parquet.add_key_value_metadata({END: str(count).encode()})
         self._parquet.close()
@@ -69,11 +67,10 @@ class ParquetReader:
                 last = file.read_row_group(groups - 1, columns=["seq"]).column("seq")[-1].as_py()
         return ParquetReader(path, header, Ending(last, int(metadata[END]) if END in metadata else None))
 
-    def pieces(self, names: Sequence[str]) -> Iterator[Columns]:
+    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
         """The columns of these names, batch by batch."""
-        needed = dict.fromkeys([*names, "kind"] if "indices" in names else names)
         with _open(self.path) as file:
-            for batch in file.iter_batches(BATCH, columns=list(needed)):
+            for batch in file.iter_batches(BATCH, columns=list(names)):
                 yield from_batch(batch, names, len(self.header.arms), self.path)
 
 

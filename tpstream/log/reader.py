@@ -1,7 +1,4 @@
-"""The reader: logs of any form, as events, columns or a table.
-
-Logs as tables.
-"""
+"""The reader: opens logs of any format and gives their events one by one, as arrays or as a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,40 +9,52 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tpstream.log.formats import SUFFIXES, FormName, LogReader, open_reader
-from tpstream.log.schema import COLUMN_NAMES, Columns, Header, check_names, choose, concatenate, to_events
-from tpstream.model.errors import LogError
-from tpstream.model.events import KIND_NAMES, Event, Events, Kind
-
-
-def frame(columns: Columns) -> pd.DataFrame:
-    """Columns as a pandas DataFrame; kinds are a category, indices an array for each pull and None elsewhere."""
-    return pd.DataFrame({name: _column(name, columns) for name in columns})
-
-
-def _column(name: str, columns: Columns) -> Any:
-    if name == "kind":
-        return pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
-    if name == "indices":
-        vectors = iter(columns["indices"])
-        return [next(vectors) if kind == Kind.PULL else None for kind in columns["kind"].tolist()]
-    return columns[name]
+from tpstream.log.formats import SUFFIXES, FormatName, FormatReader, open_reader
+from tpstream.log.schema import Header
+from tpstream.model.errors import LogError, UnknownNameError
+from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Event, Events, Kind, concatenate, spread
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
     """The log of one run as it was when it was opened; events are read when they are asked for.
 
-    `kinds` chooses events and `names` columns: of a columnar log only what is chosen is read.
+    Get one from `read_log`. The methods that read events take `kinds`, the kinds of events to read (all if None), and
+    some take the names of the columns: of a columnar log only what is chosen is read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        "jsonl", "arrow" or "parquet", as its content shows.
+    reader
+        Reads that format.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, read_log, simulate
+    >>> from tpstream.model.events import Kind
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.arrow"
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=5), "uniform", log=path)
+    ...     log = read_log(path)
+    ...     arms = log.columns(["arm"], kinds=[Kind.PULL])["arm"]
+    >>> log.format, log.complete, log.header.policy
+    ('arrow', True, 'uniform')
+    >>> bool((arms == run.arms).all())
+    True
     """
 
     path: Path
-    form: FormName
-    reader: LogReader
+    format: FormatName
+    reader: FormatReader
 
     @property
     def header(self) -> Header:
-        """What the run was."""
+        """What the run was: scenario, policy, seed, and the arms' true means."""
         return self.reader.header
 
     @property
@@ -55,11 +64,11 @@ class Log:
 
     @property
     def truncated(self) -> str | None:
-        """What is torn, e.g. "truncated after seq 1234"; None for a complete log."""
+        """Where a log that is not complete ends, e.g. "truncated after seq 1234"; None for a complete log."""
         return self.reader.ending.truncated
 
     def require_all(self, purpose: str) -> None:
-        """Refuse a log of the pulls alone for what needs every event."""
+        """Raise LogError if the log holds only the pulls; `purpose` is what needs every event."""
         if self.header.detail == "pulls":
             raise LogError(
                 f"{self.path}: holds only the pulls, and {purpose} needs every event; "
@@ -67,49 +76,141 @@ class Log:
             )
 
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
-        """The events as columns, piece by piece."""
-        for piece in self._pieces(COLUMN_NAMES, kinds):
-            yield to_events(piece)
+        """The events as arrays, batch by batch, for logs larger than memory."""
+        for columns in self._read(COLUMN_NAMES, kinds):
+            yield Events(**columns)
 
     def join(self, kinds: Sequence[Kind] | None = None) -> Events:
-        """The events as columns, all at once."""
-        return to_events(self.columns(COLUMN_NAMES, kinds))
+        """The events as arrays, all at once."""
+        return Events(**self.columns(COLUMN_NAMES, kinds))
 
     def columns(self, names: Sequence[str], kinds: Sequence[Kind] | None = None) -> Columns:
         """Some columns by name; `indices` has a row for each pull, and is absent from a log without indices."""
-        return concatenate(list(self._pieces(names, kinds)), names, len(self.header.arms))
+        for name in names:
+            if name not in COLUMN:
+                raise UnknownNameError("column", name, COLUMN_NAMES)
+        columns = concatenate(list(self._read(names, kinds)), names)
+        for name in [name for name in columns if COLUMN[name].per_pull and "kind" in columns]:
+            rows, pulls = len(columns[name]), int(np.count_nonzero(columns["kind"] == Kind.PULL))
+            if rows != pulls:
+                raise LogError(f"{rows} of {pulls} pulls have {name}; give them for all or for none")
+        return columns
 
     def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> pd.DataFrame:
-        """The events as a table, with a row for each and typed columns."""
+        """The events, or some columns of them, as a table with a row for each event."""
         names = COLUMN_NAMES if columns is None else columns
-        table = frame(self.columns([*names, "kind"] if "indices" in names and "kind" not in names else names, kinds))
-        return table if columns is None else table[[name for name in columns if name in table]]
+        table = frame(self.columns(_with_kind(names), kinds))
+        return table[[name for name in names if name in table]]
 
     def events(self, kinds: Sequence[Kind] | None = None) -> Iterator[Event]:
         """The events one by one."""
         for batch in self.batches(kinds):
             yield from batch
 
-    def _pieces(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:
-        check_names(names)
-        read = names if kinds is None or "kind" in names else [*names, "kind"]
-        for piece in self.reader.pieces(read):
-            chosen = choose(piece, kinds)
+    def _read(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:
+        """The columns of these names, batch by batch, with the rows of these kinds."""
+        needed = _with_kind(names, always=kinds is not None)
+        for columns in self.reader.batches(needed):
+            chosen = columns if kinds is None else _choose(columns, kinds)
             yield {name: chosen[name] for name in names if name in chosen}
 
 
+def _with_kind(names: Sequence[str], *, always: bool = False) -> Sequence[str]:
+    """These names, and "kind" if it is needed: to choose rows, or for columns that have rows for pulls only."""
+    needed = always or any(name in COLUMN and COLUMN[name].per_pull for name in names)
+    return [*names, "kind"] if needed and "kind" not in names else names
+
+
+def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
+    """The rows of these kinds."""
+    rows = np.isin(columns["kind"], [int(kind) for kind in kinds])
+    return {
+        name: column if COLUMN[name].per_pull else column[rows]
+        for name, column in columns.items()
+        if Kind.PULL in kinds or not COLUMN[name].per_pull
+    }
+
+
+def frame(columns: Columns) -> pd.DataFrame:
+    """Columns as a table; kinds are a category, and what only pulls have is None or NaN for other events."""
+    return pd.DataFrame({name: _table_column(name, columns) for name in columns})
+
+
+def _table_column(name: str, columns: Columns) -> Any:
+    if name == "kind":
+        return pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
+    return spread(columns[name], columns["kind"]) if COLUMN[name].per_pull else columns[name]
+
+
 def read_log(path: str | Path) -> Log:
-    """Open the log of a run; its form is found by its content."""
+    """Open the log of a run; its format is found by its content.
+
+    Parameters
+    ----------
+    path
+        The file, in any format; one that is still being written, or whose run was killed, can be read too.
+
+    Returns
+    -------
+    Log
+        The log as it is at this moment; its events are read when they are asked for.
+
+    Raises
+    ------
+    LogError
+        If the file cannot be read, is not a log, or its header is broken.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, read_log, simulate
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.jsonl"
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=5), "uniform", log=path)
+    ...     table = read_log(path).frame()
+    >>> table["kind"].value_counts()["pull"].item()
+    5
+    """
     path = Path(path)
     try:
-        form, reader = open_reader(path)
+        format, reader = open_reader(path)
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
-    return Log(path, form, reader)
+    return Log(path, format, reader)
 
 
 def read_logs(folder: str | Path) -> list[Log]:
-    """Open every log of a folder, sorted by scenario, policy, seed and run; a file is a study of one run."""
+    """Open every log of a folder.
+
+    Parameters
+    ----------
+    folder
+        The folder; files in it that do not end like a log are passed over. A single log will do.
+
+    Returns
+    -------
+    list of Log
+        Sorted by scenario, policy, seed and run.
+
+    Raises
+    ------
+    LogError
+        If the folder has no log, has the same run twice, or a log cannot be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, read_logs, simulate
+    >>> scenario = Scenario.load("setting-1").with_(horizon=5)
+    >>> with TemporaryDirectory() as folder:
+    ...     for run in (1, 0):
+    ...         done = simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.jsonl")
+    ...     logs = read_logs(folder)
+    >>> [log.header.run for log in logs]
+    [0, 1]
+    """
     folder = Path(folder)
     if not folder.is_dir():
         return [read_log(folder)]
@@ -127,6 +228,6 @@ def read_logs(folder: str | Path) -> list[Log]:
 
 
 def _identity(log: Log) -> tuple[str, str, int, int]:
-    """What no two logs of a study share."""
+    """What no two logs of a folder may share."""
     header = log.header
     return str(header.scenario.get("name", "")), header.policy, header.seed, header.run

@@ -1,11 +1,7 @@
-"""Sinks by name: what a kind of sink is, and one that prints.
-
-A log that is kept in memory, for a look at a short run.
-"""
+"""Sinks, the subscribers that record a run: the protocol of those that are registered by name, and two of our own."""
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -13,7 +9,7 @@ import pandas as pd
 from pydantic import BaseModel
 
 from tpstream.log.reader import frame
-from tpstream.log.schema import Header, to_columns
+from tpstream.log.schema import Header
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.settings import Settings
@@ -25,9 +21,9 @@ class SinkKind(Protocol):
     settings: type[BaseModel]
 
     def open(self, settings: Any, header: Header) -> AbstractContextManager[Subscriber]:
-        """A sink for one run, which the header describes; it is left when the run ends, also by an error.
+        """A sink for one run, which the header describes; the context is left when the run ends, also by an error.
 
-        Runs happen in several threads or processes at once, and each opens its own.
+        Runs happen in several processes at once, and each run opens its own sink.
         """
         ...
 
@@ -37,13 +33,6 @@ class LinesSettings(Settings):
 
     to: Literal["stderr", "stdout"] = "stderr"
 
-
-@dataclass(frozen=True)
-class Lines:
-    """Prints what it hears."""
-
-    to: Literal["stderr", "stdout"]
-
     def hear(self, events: Events) -> None:
         """Print the events."""
         stream = sys.stderr if self.to == "stderr" else sys.stdout
@@ -52,20 +41,20 @@ class Lines:
 
 
 class LinesKind:
-    """The sink "lines"."""
+    """The sink "lines": its settings print, and there is nothing to open or to close."""
 
     settings: type[BaseModel] = LinesSettings
 
     def open(self, settings: LinesSettings, header: Header) -> AbstractContextManager[Subscriber]:  # noqa: ARG002 (the protocol's)
-        """There is nothing to close."""
-        return nullcontext(Lines(settings.to))
+        """The settings themselves, which are the sink."""
+        return nullcontext(settings)
 
 
 LINES: SinkKind = LinesKind()
 
 
 class MemorySink:
-    """Keeps every event it hears."""
+    """Keeps every event that it hears in memory."""
 
     def __init__(self) -> None:
         self.batches: list[Events] = []
@@ -75,5 +64,5 @@ class MemorySink:
         self.batches.append(events)
 
     def frame(self) -> pd.DataFrame:
-        """Everything heard, as a table."""
-        return frame(to_columns(Events.join(self.batches)))
+        """All events so far as a table."""
+        return frame(Events.join(self.batches).columns())

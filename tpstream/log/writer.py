@@ -1,29 +1,29 @@
-"""The sink: a subscriber that writes what it hears to a log, in any form.
-
-Conversion: a log in another form, without loss.
-"""
+"""The writer of a log: a subscriber that writes the events it hears, in any format; and the conversion of a log."""
 
 import time
 from math import inf
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMS, check_streams, find_form, open_writer
+from tpstream.log.formats import FORMATS, check_streams, find_format, open_writer
 from tpstream.log.reader import Log, read_log
-from tpstream.log.schema import Header, check_finite
-from tpstream.model.events import Events
+from tpstream.log.schema import Header
+from tpstream.model.errors import LogError
+from tpstream.model.events import COLUMNS, Events, Kind
 
 FLUSH_SECONDS = 0.5
-"""A batch is written when it is as large as its form likes, or this old: a killed run loses no more."""
+"""Events are written when there are as many as the format writes at a time, or this long after the last time."""
 
 
-class Sink:
-    """Writes every event it hears to a file; use as a context manager.
+class LogWriter:
+    """Writes every event that it hears to a file; use it as a context manager.
 
-    The form is the one named, else the one of the file's suffix. Only a run that came to its end gets an end mark; one
-    that failed keeps what it told, and leaves no file if it told nothing. `staged` is for copies: the file gets its
-    name only at its end.
+    The format is the one named, else the one of the file's suffix. Only a run that came to its end gets an end marker;
+    one that failed keeps what was written before, and leaves no file if that is nothing. With `staged`, for copies, the
+    file gets its name only at its end. `patience` is the time in seconds after which events are written.
     """
 
     def __init__(
@@ -31,16 +31,16 @@ class Sink:
         path: Path,
         header: Header,
         *,
-        form: str | None = None,
+        format: str | None = None,
         force: bool = False,
         staged: bool = False,
         patience: float = FLUSH_SECONDS,
     ) -> None:
-        name = find_form(path, form)
+        name = find_format(path, format)
         if not staged:
             check_streams(name)
         self.path = path
-        self._limit = FORMS[name].batch
+        self._limit = FORMATS[name].batch
         self._staged = staged
         self._patience = patience
         self._batch: list[Events] = []
@@ -58,21 +58,21 @@ class Sink:
             raise
 
     def hear(self, events: Events) -> None:
-        """Keep the events and write a batch when it is large or old enough."""
+        """Keep the events; write those that are kept when there are enough of them or the last time is long ago."""
         self._batch.append(events)
         self._waiting += len(events)
         if self._waiting >= self._limit or time.monotonic() - self._flushed >= self._patience:
             self.flush()
 
     def flush(self) -> None:
-        """Write everything that was heard."""
+        """Write everything that was heard so far."""
         self._flushed = time.monotonic()
         if not self._waiting:
             return
         events = self._batch[0] if len(self._batch) == 1 else Events.join(self._batch)
         self._batch.clear()
         self._waiting = 0
-        check_finite(events)
+        _check_finite(events)
         for first in range(0, len(events), self._limit):
             part = events.cut(first, first + self._limit)
             self._writer.write(part)
@@ -81,7 +81,7 @@ class Sink:
                 self._file.publish()
 
     def finish(self, end: int | None) -> None:
-        """Write what is left and the end, which counts so many events; None for a log that stays torn."""
+        """Write what is left and the end marker with this number of events; None for a log that stays torn."""
         self.flush()
         self._writer.end(end)
         self._file.publish()
@@ -91,7 +91,7 @@ class Sink:
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        """Write what is left, and the end of a run that came to it."""
+        """Write what is left, and the end marker unless the run failed."""
         try:
             if failure is not None:
                 self.flush()
@@ -105,14 +105,27 @@ class Sink:
                 self._file.close()
 
 
-def convert(log: str | Path | Log, target: str | Path, *, force: bool = False) -> Log:
-    """Write a log again, in the form of the target's suffix; a torn log stays marked as torn.
+def _check_finite(events: Events) -> None:
+    """Refuse numbers that JSON cannot carry: one that is infinite, or missing where the schema wants a number."""
+    for column in COLUMNS:
+        numbers = getattr(events, column.name)
+        if numbers is None or column.per_arm or column.type is not np.float64:
+            continue
+        wrong = np.isinf(numbers) if column.nullable else ~np.isfinite(numbers)
+        if wrong.any():
+            seq = events.seq[events.kind == Kind.PULL] if column.per_pull else events.seq
+            place, name = int(np.argmax(wrong)), column.name
+            raise LogError(f"event {seq[place]} has the {name} {numbers[place]}; {name}s must be finite")
 
-    The target has its name only once it is whole, so that a broken conversion is not taken for a torn log.
+
+def convert(log: str | Path | Log, target: str | Path, *, force: bool = False) -> Log:
+    """Write a log again, in the format of the target's suffix; a torn log stays marked as torn.
+
+    The target gets its name only once it is whole, so that a conversion that failed is not taken for a torn log.
     """
     source = log if isinstance(log, Log) else read_log(log)
-    with Sink(Path(target), source.header, force=force, staged=True, patience=inf) as sink:
+    with LogWriter(Path(target), source.header, force=force, staged=True, patience=inf) as writer:
         for batch in source.batches():
-            sink.hear(batch)
-        sink.finish(source.reader.ending.end)
+            writer.hear(batch)
+        writer.finish(source.reader.ending.end)
     return read_log(target)

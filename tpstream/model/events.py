@@ -1,19 +1,38 @@
-"""Events: what happens on the timeline, one by one (`Event`) or as columns (`Events`)."""
+"""The events of a run: their kinds and columns, and events one by one (`Event`) or as arrays (`Events`).
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+Kinds and columns are stated here and nowhere else: `Kind` lists the kinds and their numbers, `COLUMNS` the columns and
+their types. Engines, compiled loops, log formats and the rules of a log take both from here; the three classes below
+(`Event`, `Events`, `EventColumns`) name the same columns in the same order, each for one way of looking at events.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from itertools import starmap
+from itertools import repeat
 from math import isinf, isnan
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.model.arrays import Bytes, Floats, Ints
 
 
 class Kind(IntEnum):
-    """The kinds of events; the numbers are part of the log's schema."""
+    """The kinds of events; the numbers are part of the log's schema.
+
+    A `PULL` is a decision. A `PARTIAL` is a part that was paid and credited, a `LATE` part came after its pull was
+    closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull.
+
+    Examples
+    --------
+    >>> from tpstream.model.events import Kind
+    >>> [kind.name.lower() for kind in Kind]
+    ['pull', 'partial', 'closed', 'late', 'dropped']
+    >>> int(Kind.CLOSED)
+    2
+    """
 
     PULL = 0
     PARTIAL = 1
@@ -23,12 +42,57 @@ class Kind(IntEnum):
 
 
 KIND_NAMES = tuple(kind.name.lower() for kind in Kind)
+"""The kinds as they are written in logs; the place in the tuple is the kind's number."""
 PULL, PARTIAL, CLOSED, LATE, DROPPED = (int(kind) for kind in Kind)
-"""The same as plain integers, for compiled code, which knows no enumerations."""
+"""The kinds as plain integers, for compiled code, which knows no enumerations."""
+PART_KINDS = (PARTIAL, LATE, DROPPED)
+"""The kinds of events that are about one part of a pull; the column `part` of all other kinds is 0."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of events: its name, and what its values are."""
+
+    name: str
+    type: type[np.generic]
+    """The type of one value in memory."""
+    optional: bool = False
+    """Whether the column may be absent."""
+    per_pull: bool = False
+    """Whether it has a row for each event of kind pull only, instead of one for each event."""
+    per_arm: bool = False
+    """Whether a row has a value for each arm, instead of a single value."""
+    nullable: bool = False
+    """Whether single values may be missing: NaN in memory, null in a log."""
+    short: bool = False
+    """Whether logs store these integers in 32 bits whatever the horizon; others get 64 bits for a long one."""
+
+    def empty(self, rows: int, arms: int = 0) -> NDArray[Any]:
+        """An array with that many rows, not yet filled."""
+        return np.empty((rows, arms) if self.per_arm else rows, dtype=self.type)
+
+
+COLUMNS = (
+    Column("seq", np.int64),
+    Column("time", np.float64),
+    Column("kind", np.int8),
+    Column("round", np.int64),
+    Column("pull", np.int64),
+    Column("arm", np.int64, short=True),
+    Column("part", np.int64, short=True),
+    Column("value", np.float64, nullable=True),
+    Column("indices", np.float64, optional=True, per_pull=True, per_arm=True),
+)
+"""All columns, in the order of the schema."""
+COLUMN: Mapping[str, Column] = {column.name: column for column in COLUMNS}
+COLUMN_NAMES = tuple(COLUMN)
+
+Columns = dict[str, NDArray[Any]]
+"""Some columns of some events by name; an optional one may be absent."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One event, in the order and with the names of the log's schema.
+    """One event, as a line of a log has it.
 
     `round` is the number of the last decision made; `part` is 0 where no single part is meant (pull, closed);
     `value` is what a part paid, what a closed pull was credited with, or the total that a clairvoyant
@@ -47,9 +111,23 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     indices: tuple[float | str | None, ...] | None = None
 
 
+class EventColumns(NamedTuple):
+    """The columns of events for compiled code: every column is there, an absent one has no rows."""
+
+    seq: Ints
+    time: Floats
+    kind: Bytes
+    round: Ints
+    pull: Ints
+    arm: Ints
+    part: Ints
+    value: Floats
+    indices: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Events:
-    """A stretch of consecutive events as columns; `value` is NaN where an `Event` has None."""
+    """Consecutive events as one array for each column; `value` is NaN where an `Event` has None."""
 
     seq: Ints
     time: Floats
@@ -67,49 +145,87 @@ class Events:
 
     def __iter__(self) -> Iterator[Event]:
         """The events one by one."""
-        kinds = [KIND_NAMES[kind] for kind in self.kind.tolist()]
-        values = [None if isnan(value) else value for value in self.value.tolist()]
-        columns = (
-            self.seq.tolist(),
-            self.time.tolist(),
-            kinds,
-            self.round.tolist(),
-            self.pull.tolist(),
-            self.arm.tolist(),
-            self.part.tolist(),
-            values,
-        )
-        if self.indices is None:
-            return map(Event, *columns)
-        rows = iter(self.indices.tolist())
-        shown = (tuple(map(_spell, next(rows))) if kind == "pull" else None for kind in kinds)
-        return starmap(Event, zip(*columns, shown, strict=True))
+        return map(Event, *(self._values(column) for column in COLUMNS))
+
+    def _values(self, column: Column) -> Iterable[Any]:
+        """A column's value for each `Event`."""
+        rows = getattr(self, column.name)
+        if rows is None:
+            return repeat(None)
+        values = rows.tolist()
+        if column.name == "kind":
+            return [KIND_NAMES[kind] for kind in values]
+        if column.per_arm:
+            values = [tuple(map(_json_number, row)) for row in values]
+        elif column.nullable:
+            values = [None if isnan(value) else value for value in values]
+        return spread(values, self.kind) if column.per_pull else values
+
+    def columns(self) -> Columns:
+        """The columns that are there, by name."""
+        return {name: rows for name in COLUMN_NAMES if (rows := getattr(self, name)) is not None}
+
+    def arrays(self) -> EventColumns:
+        """The columns for compiled code; the optional ones are left out, that is, they have no rows."""
+        return EventColumns(*(column.empty(0) if column.optional else getattr(self, column.name) for column in COLUMNS))
 
     @staticmethod
     def join(batches: Sequence["Events"]) -> "Events":
         """Consecutive batches as one."""
-        columns = {field.name: np.concatenate([getattr(batch, field.name) for batch in batches]) for field in _COLUMNS}
-        indices = [batch.indices for batch in batches if batch.indices is not None]
-        return Events(**columns, indices=np.concatenate(indices) if indices else None)
+        return Events(**concatenate([batch.columns() for batch in batches], COLUMN_NAMES))
 
     def take(self, chosen: Bytes | Ints | slice) -> "Events":
-        """The chosen rows, without indices."""
-        return Events(**{field.name: getattr(self, field.name)[chosen] for field in _COLUMNS})
+        """The chosen rows, without the columns that have a row for each pull only."""
+        return Events(**{name: rows[chosen] for name, rows in self.columns().items() if not COLUMN[name].per_pull})
 
     def cut(self, first: int, last: int) -> "Events":
-        """The events from `first` up to before `last`, with their indices."""
-        rows = slice(first, last)
-        if self.indices is None:
-            return self.take(rows)
-        before, inside = (int(np.count_nonzero(self.kind[part] == Kind.PULL)) for part in (slice(0, first), rows))
-        return replace(self.take(rows), indices=self.indices[before : before + inside])
+        """The events from `first` up to before `last`, with all their columns."""
+        columns = self.columns()
+        events = pulls = slice(first, last)
+        if any(COLUMN[name].per_pull for name in columns):
+            before, inside = (int(np.count_nonzero(self.kind[rows] == PULL)) for rows in (slice(0, first), events))
+            pulls = slice(before, before + inside)
+        return Events(**{name: rows[pulls if COLUMN[name].per_pull else events] for name, rows in columns.items()})
 
 
-_COLUMNS = [field for field in fields(Events) if field.name != "indices"]
+def concatenate(batches: Sequence[Columns], names: Iterable[str]) -> Columns:
+    """These columns of consecutive batches as one; an optional column is there if a batch has it."""
+    joined: Columns = {}
+    for name in names:
+        rows = [batch[name] for batch in batches if name in batch]
+        if rows:
+            joined[name] = np.concatenate(rows)
+        elif not COLUMN[name].optional:
+            joined[name] = COLUMN[name].empty(0)
+    return joined
 
 
-def _spell(index: float) -> float | str | None:
-    """An index as JSON can carry it."""
-    if isnan(index):
+def spread(values: Iterable[Any], kinds: Bytes) -> list[Any]:
+    """One value for each event, from the values of the pulls: None for an event that is no pull."""
+    following = iter(values)
+    return [next(following) if is_pull else None for is_pull in (kinds == PULL).tolist()]
+
+
+def empty_columns(events: int, pulls: int, arms: int, optional: Iterable[str] = ()) -> EventColumns:
+    """Arrays that a compiled loop fills, with that many rows; an optional column has rows only if it is named."""
+    chosen = set(optional)
+    rows = {column.name: pulls if column.per_pull else events for column in COLUMNS}
+    absent = {column.name: 0 for column in COLUMNS if column.optional and column.name not in chosen}
+    return EventColumns(*(column.empty((rows | absent)[column.name], arms) for column in COLUMNS))
+
+
+def filled_events(room: EventColumns, seq: int, events: int, pulls: int) -> Events:
+    """What a compiled loop wrote to the first rows, as a copy; the events are numbered from `seq` on."""
+    columns: Columns = {"seq": np.arange(seq, seq + events)}
+    for column in COLUMNS[1:]:
+        rows = getattr(room, column.name)
+        if len(rows) or not column.optional:
+            columns[column.name] = rows[: pulls if column.per_pull else events].copy()
+    return Events(**columns)
+
+
+def _json_number(number: float) -> float | str | None:
+    """A number as JSON can carry it."""
+    if isnan(number):
         return None
-    return str(index) if isinf(index) else index
+    return str(number) if isinf(number) else number

@@ -12,7 +12,7 @@ import numpy as np
 from tpstream.engines.draws import Draws
 from tpstream.engines.engine import Bus, open_engine
 from tpstream.log.schema import Detail, Header, package_versions
-from tpstream.log.writer import Sink
+from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError, TpstreamError
 from tpstream.model.events import Events, Kind
@@ -139,7 +139,7 @@ def start_run(
     header = make_header(scenario, choice, world.seed, world.run, detail)
     pulls_only = Bus()
     if path is not None and options.log is not None:
-        writer = stack.enter_context(Sink(path, header, form=options.log.format, force=options.log.force))
+        writer = stack.enter_context(LogWriter(path, header, format=options.log.format, force=options.log.force))
         (pulls_only if detail == "pulls" else engine.bus).subscribe(f"log {path}", writer)
     subscribe_all(engine.bus, options.sinks, header, stack)
     batches = engine.round_batches()

@@ -19,10 +19,9 @@ from tpstream.analysis.logs import gather
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.experiment.result import FailedRun
 from tpstream.log.reader import Log
-from tpstream.log.schema import Columns
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import Kind
+from tpstream.model.events import Columns, Kind
 
 FIXED = "uniform"
 """The policy that randomises whatever happens: what the others are held against."""
