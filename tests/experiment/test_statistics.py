@@ -15,7 +15,7 @@ from studies import small
 
 from tpstream import Study, compare
 from tpstream.analysis.intervals import bootstrap_interval, wilson_interval
-from tpstream.analysis.regret import Tally
+from tpstream.analysis.regret import PullCounts
 from tpstream.experiment.chunks import LENGTH, Chunker
 from tpstream.experiment.compare import make_plan
 from tpstream.experiment.plan import Plan, list_tasks
@@ -254,15 +254,15 @@ def test_the_progress_meter_adds_up(steps: list[int], total: int) -> None:
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=60), st.data())
-def test_the_tally_counts(arms: list[int], data: st.DataObject) -> None:
-    """Told in stretches of any length, a tally has the pulls of each arm up to each checkpoint."""
+def test_pulls_are_counted(arms: list[int], data: st.DataObject) -> None:
+    """Told in batches of any length, the pulls of each arm are counted up to each checkpoint."""
     last = len(arms)
     rounds = sorted({*data.draw(st.lists(st.integers(1, last), max_size=8)), last})
     cuts = sorted({0, *data.draw(st.lists(st.integers(0, last), max_size=5)), last})
-    tally = Tally(3, np.array(rounds))
+    counts = PullCounts(3, np.array(rounds))
     for start, stop in pairwise(cuts):
-        tally.add(np.array(arms[start:stop], dtype=np.int64))
-    assert tally.counts().tolist() == [[arms[:round].count(arm) for arm in range(3)] for round in rounds]
+        counts.add(np.array(arms[start:stop], dtype=np.int64))
+    assert counts.counts().tolist() == [[arms[:round].count(arm) for arm in range(3)] for round in rounds]
 
 
 def test_a_store_keeps_all_or_nothing(tmp_path: Path) -> None:

@@ -11,25 +11,30 @@ After round t, with mu* the largest mean of an arm and mu_i that of the arm pull
 So shortfall = pseudo-regret + outstanding + luck, where luck is the sum over closed pulls of mu_i minus what they paid.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.logs import WorldLogs, gather
-from tpstream.analysis.regret import Ledger, checkpoints, count_pulls, pseudo_regret
+from tpstream.analysis.regret import checkpoints, count_pulls, pseudo_regret
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind
+from tpstream.model.events import CLOSED, PARTIAL, PULL, Kind
+from tpstream.model.numba_support import compiled_loop
 from tpstream.model.world import Problem
 
 if TYPE_CHECKING:
     from tpstream.analysis.theory import Bound, Known
+
+NEEDED = ("time", "kind", "round", "arm", "value")
+"""The columns of a log that are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +44,34 @@ class Account:
     counts: Ints
     """Pulls of every arm (last axis)."""
     delivered: Floats | None = None
+    """What the parts that were credited paid; this and all below is None if only the pulls are known."""
     outstanding: Floats | None = None
+    """What the open pulls are still expected to pay."""
     open: Ints | None = None
-    """Open pulls."""
+    """The number of open pulls."""
     paid_later: Floats | None = None
     """What the open pulls paid after the last round; NaN for a run whose log does not tell (it was not drained)."""
 
 
 @dataclass(frozen=True, eq=False)
 class LogRegret:
-    """The curves of every policy at the checkpoints (`rounds`); without deliveries if only pulls were read."""
+    """The regret of the policies in one world, from logs: three curves with their intervals over runs.
+
+    Get one from `log_regret`, which has an example. If only the pulls are known, the pseudo-regret is the only curve.
+
+    Parameters
+    ----------
+    name, arms, means, problem
+        The world: its name, the arms' names and true means, and what the policies were told of it.
+    rounds
+        The checkpoints: the rounds at which the curves are known.
+    accounts
+        What the runs of every policy did up to each checkpoint, by policy.
+    notes
+        What a reader should know: which logs are torn, where the curves end.
+    known
+        The policies as the theory of regret bounds knows them.
+    """
 
     name: str
     arms: tuple[str, ...]
@@ -58,7 +81,6 @@ class LogRegret:
     notes: tuple[str, ...]
     problem: Problem
     known: "tuple[Known, ...]"
-    """The policies as the theory sees them."""
 
     @property
     def bounds(self) -> "list[Bound]":
@@ -121,81 +143,172 @@ class LogRegret:
 
 
 def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pulls: bool = False) -> LogRegret:
-    """Regret of logs (files, folders, or open ones) of one world; with `only_pulls` nothing but pulls is read.
+    """Compute the regret of every policy from logs alone.
 
-    If one of them holds only the pulls, no more is told of the others.
     All curves end where the shortest log does; the last round of a torn log is not whole and does not count.
+
+    Parameters
+    ----------
+    logs
+        Logs of one world: files, folders, or logs that are open already.
+    only_pulls
+        Read nothing but the pulls, which is faster and gives the pseudo-regret alone. The same happens if one of the
+        logs holds only the pulls.
+
+    Returns
+    -------
+    LogRegret
+        The curves of every policy, with their intervals over runs.
+
+    Raises
+    ------
+    LogError
+        If a log cannot be read, has no whole round or an arm that does not exist, or if the logs are not of one world.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, log_regret, simulate
+    >>> scenario = Scenario.load("setting-1").with_(horizon=20)
+    >>> with TemporaryDirectory() as folder:
+    ...     runs = [simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.arrow") for run in range(2)]
+    ...     result = log_regret(folder)
+    >>> result.table()[["policy", "runs", "rounds"]].to_dict("records")
+    [{'policy': 'uniform', 'runs': 2, 'rounds': 20}]
+    >>> [float(run.regret[-1]) for run in runs] == result.regret("uniform")[:, -1].tolist()
+    True
     """
-    gathered = gather(logs)
-    header = gathered.header
-    bare = [log for of_policy in gathered.logs.values() for log in of_policy if log.header.detail == "pulls"]
-    only_pulls = only_pulls or bool(bare)
-    means, rounds = np.array(header.means), checkpoints(header.horizon)
-    reach = len(rounds)
-    ledgers: dict[str, list[Ledger]] = {}
-    for policy, of_policy in gathered.logs.items():
-        ledgers[policy] = [_pulls(log, rounds) if only_pulls else _everything(log, rounds, means) for log in of_policy]
-        reach = min(reach, *(ledger.reach for ledger in ledgers[policy]))
-    accounts = {policy: _account(of_policy, reach, whole=not only_pulls) for policy, of_policy in ledgers.items()}
-    by_policy = gathered.logs.items()
-    notes = _notes(gathered, bare, int(rounds[reach - 1]))
-    known = tuple((policy, logs[0].header.kind, logs[0].header.parameters.get("groups")) for policy, logs in by_policy)
-    problem = header.problem()
-    return LogRegret(gathered.name, tuple(header.arms), means, rounds[:reach], accounts, notes, problem, known)
+    found = gather(logs)
+    header = found.header
+    without_deliveries = [log for logs in found.logs.values() for log in logs if log.header.detail == "pulls"]
+    only_pulls = only_pulls or bool(without_deliveries)
+    rounds = checkpoints(header.horizon)
+    runs = {
+        policy: [_read_run(log, rounds, only_pulls=only_pulls) for log in logs] for policy, logs in found.logs.items()
+    }
+    reach = min(whole for of_policy in runs.values() for _, whole in of_policy)
+    return LogRegret(
+        name=found.name,
+        arms=tuple(header.arms),
+        means=np.array(header.means),
+        rounds=rounds[:reach],
+        accounts={
+            policy: _account([sums for sums, _ in of_policy], reach, only_pulls=only_pulls)
+            for policy, of_policy in runs.items()
+        },
+        notes=_notes(found, without_deliveries, int(rounds[reach - 1])),
+        problem=header.problem(),
+        known=tuple(
+            (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
+            for policy, logs in found.logs.items()
+        ),
+    )
 
 
-def _pulls(log: Log, rounds: Ints) -> Ledger:
-    """What the pulls alone tell."""
-    arms = log.columns(["arm"], [Kind.PULL])["arm"]
-    _check_arms(log, arms)
-    whole = len(arms) if log.complete else len(arms) - 1
-    reach = _reach(log, rounds, whole)
-    ledger = Ledger(rounds, np.array(log.header.means))
-    ledger.reach = reach
-    ledger.counts[:reach] = count_pulls(arms, len(log.header.arms), rounds[:reach])
-    return ledger
+class RunSums(NamedTuple):
+    """What one run did up to each checkpoint; the last row is for the end of its log."""
+
+    counts: Ints
+    delivered: Floats
+    outstanding: Floats
+    open: Ints
 
 
-def _everything(log: Log, rounds: Ints, means: Floats) -> Ledger:
-    ledger = Ledger(rounds, means)
-    for piece in log.reader.batches(Ledger.COLUMNS):
-        _check_arms(log, piece["arm"])
-        ledger.add(piece)
-    ledger.reach = _reach(log, rounds, ledger.pulls if log.complete else ledger.pulls - 1)
-    ledger.finish()
-    return ledger
+def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[RunSums, int]:
+    """The sums of one run, and the number of checkpoints up to which its log is whole."""
+    means, rows = np.array(log.header.means), len(rounds) + 1
+    sums = RunSums(
+        counts=np.zeros((rows, len(means)), dtype=np.int64),
+        delivered=np.zeros(rows),
+        outstanding=np.zeros(rows),
+        open=np.zeros(rows, dtype=np.int64),
+    )
+    if only_pulls:
+        arms = log.columns(["arm"], [Kind.PULL])["arm"]
+        _check_arms(log, arms)
+        sums.counts[:-1] = count_pulls(arms, len(means), rounds)
+        pulls = len(arms)
+    else:
+        moment, row = np.full(1, -math.inf), np.zeros(1, dtype=np.int64)
+        for columns in log.reader.batches(NEEDED):
+            _check_arms(log, columns["arm"])
+            time, kind, round, arm, value = (columns[name] for name in NEEDED)
+            _add(rounds, means, moment, row, time, kind, round, arm, value, sums)
+        pulls = int(sums.counts.sum())
+        for part in sums:
+            np.cumsum(part, axis=0, out=part)
+    reach = int(np.searchsorted(rounds, pulls if log.complete else pulls - 1, side="right"))
+    if reach == 0:
+        raise LogError(f"{log.path}: has no whole round ({log.truncated or 'no decision'}); leave it out")
+    return sums, reach
+
+
+@compiled_loop
+def _add(
+    rounds: Ints,
+    means: Floats,
+    moment: Floats,
+    row: Ints,
+    time: Floats,
+    kind: Bytes,
+    round: Ints,
+    arm: Ints,
+    value: Floats,
+    sums: RunSums,
+) -> None:
+    """Add each event to the row of the first checkpoint that knows of it.
+
+    `moment[0]` is the time of the last decision, `row[0]` the row of the last event.
+    """
+    here = row[0]
+    for event in range(kind.size):
+        if kind[event] == PULL:
+            moment[0] = time[event]
+        # What comes after the moment of a decision is known at the next decision only.
+        reached = round[event] if time[event] == moment[0] else round[event] + 1
+        while here < rounds.size and rounds[here] < reached:
+            here += 1
+        if kind[event] == PULL:
+            sums.counts[here, arm[event]] += 1
+            sums.outstanding[here] += means[arm[event]]
+            sums.open[here] += 1
+        elif kind[event] == PARTIAL:
+            sums.delivered[here] += value[event]
+            sums.outstanding[here] -= value[event]
+        elif kind[event] == CLOSED:
+            sums.outstanding[here] -= means[arm[event]] - value[event]
+            sums.open[here] -= 1
+    row[0] = here
 
 
 def _check_arms(log: Log, arms: Ints) -> None:
-    """Refuse what cannot be counted; the rest of the contract is for `replay` to check."""
+    """Refuse arms that cannot be counted; the other rules of a log are for `replay` to check."""
     last = len(log.header.arms) - 1
     if len(arms) and not 0 <= arms.min() <= arms.max() <= last:
         raise LogError(f"{log.path}: an arm is outside of 0 to {last}; `tpstream replay` says where")
 
 
-def _reach(log: Log, rounds: Ints, whole: int) -> int:
-    """How many checkpoints a log with so many whole rounds covers."""
-    reach = int(np.searchsorted(rounds, whole, side="right"))
-    if reach == 0:
-        raise LogError(f"{log.path}: has no whole round ({log.truncated or 'no decision'}); leave it out")
-    return reach
+def _account(runs: list[RunSums], reach: int, *, only_pulls: bool) -> Account:
+    """The account of a policy from the sums of its runs, up to the checkpoint that all logs reach."""
+    stacked = {name: np.stack([getattr(sums, name)[:reach] for sums in runs]) for name in RunSums._fields}
+    if only_pulls:
+        return Account(stacked["counts"])
+    return Account(**stacked, paid_later=np.array([_paid_later(sums, reach) for sums in runs]))
 
 
-def _account(ledgers: list[Ledger], reach: int, *, whole: bool) -> Account:
-    counts = np.stack([ledger.counts[:reach] for ledger in ledgers])
-    if not whole:
-        return Account(counts)
-    return Account(
-        counts=counts,
-        delivered=np.stack([ledger.delivered[:reach] for ledger in ledgers]),
-        outstanding=np.stack([ledger.outstanding[:reach] for ledger in ledgers]),
-        open=np.stack([ledger.open[:reach] for ledger in ledgers]),
-        paid_later=np.array([ledger.paid_after(reach) for ledger in ledgers]),
-    )
+def _paid_later(sums: RunSums, reach: int) -> float:
+    """What was delivered after the last checkpoint; NaN unless all pulls were closed by the log's end."""
+    known = sums.open[-1] == 0 and reach == len(sums.open) - 1
+    return float(sums.delivered[-1] - sums.delivered[reach - 1]) if known else math.nan
 
 
-def _notes(gathered: WorldLogs, bare: list[Log], last: int) -> tuple[str, ...]:
-    torn = [f"{log.path}: {log.truncated}" for logs in gathered.logs.values() for log in logs if not log.complete]
-    short = [f"curves end at round {last} of {gathered.header.horizon}"] if last < gathered.header.horizon else []
-    blind = [f"{bare[0].path}: holds only the pulls, so what was delivered is not known"] if bare else []
-    return (*blind, *torn, *short)
+def _notes(found: WorldLogs, without_deliveries: list[Log], last: int) -> tuple[str, ...]:
+    """Why curves are missing, which logs are torn, and where the curves end."""
+    horizon, notes = found.header.horizon, []
+    if without_deliveries:
+        notes.append(f"{without_deliveries[0].path}: holds only the pulls, so what was delivered is not known")
+    notes += [f"{log.path}: {log.truncated}" for logs in found.logs.values() for log in logs if not log.complete]
+    if last < horizon:
+        notes.append(f"curves end at round {last} of {horizon}")
+    return tuple(notes)

@@ -39,7 +39,7 @@ class Log:
     >>> from tpstream.model.events import Kind
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "run.arrow"
-    ...     run = simulate(Scenario.load("setting-1").with_(horizon=5), "uniform", log=path)
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=10), "uniform", log=path)
     ...     log = read_log(path)
     ...     arms = log.columns(["arm"], kinds=[Kind.PULL])["arm"]
     >>> log.format, log.complete, log.header.policy
@@ -167,10 +167,10 @@ def read_log(path: str | Path) -> Log:
     >>> from tpstream import Scenario, read_log, simulate
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "run.jsonl"
-    ...     run = simulate(Scenario.load("setting-1").with_(horizon=5), "uniform", log=path)
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=10), "uniform", log=path)
     ...     table = read_log(path).frame()
     >>> table["kind"].value_counts()["pull"].item()
-    5
+    10
     """
     path = Path(path)
     try:
@@ -203,7 +203,7 @@ def read_logs(folder: str | Path) -> list[Log]:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from tpstream import Scenario, read_logs, simulate
-    >>> scenario = Scenario.load("setting-1").with_(horizon=5)
+    >>> scenario = Scenario.load("setting-1").with_(horizon=10)
     >>> with TemporaryDirectory() as folder:
     ...     for run in (1, 0):
     ...         done = simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.jsonl")

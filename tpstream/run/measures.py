@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tpstream.analysis.regret import Tally
+from tpstream.analysis.regret import PullCounts
 from tpstream.model.arrays import Ints
 from tpstream.model.world import Problem
 
@@ -21,7 +21,7 @@ class RunMeasures:
     """Gathers the measures of one run under one policy."""
 
     def __init__(self, problem: Problem, rounds: Ints) -> None:
-        self._pulls = Tally(problem.arms, rounds)
+        self._pulls = PullCounts(problem.arms, rounds)
 
     def add(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds."""
