@@ -1,4 +1,7 @@
-"""The complete pulls of logs: what every part paid, for all pulls in sums and for some of them one by one."""
+"""The complete pulls of logs, those of which no part is missing: what every part paid.
+
+All of them count in sums and maxima, some are kept one by one.
+"""
 
 import numpy as np
 
@@ -6,14 +9,14 @@ from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Columns, Kind
+from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 
-PARTIAL, CLOSED = 1, 2  # Kind's numbers; Numba wants plain ones
 SAMPLE = 200
-"""So many complete pulls of an arm are kept one by one; all count in the sums and maxima."""
-COLUMNS = ("kind", "pull", "arm", "part", "value")
+"""The number of complete pulls of an arm that are kept one by one."""
+NEEDED = ("kind", "pull", "arm", "part", "value")
+"""The columns of a log that are read."""
 
 
 def divisors(span: int) -> Ints:
@@ -22,17 +25,22 @@ def divisors(span: int) -> Ints:
 
 
 class CompletePulls:
-    """Gathers the pulls that were closed with all their parts, from the logs of one world."""
+    """Adds up the pulls that were closed with all their parts, from the logs of one world."""
 
     def __init__(self, header: Header) -> None:
         arms, span = len(header.arms), header.span
         self.divisors = divisors(span)
+        """The numbers of groups into which the span can be divided."""
         self.pulls = np.zeros(arms, dtype=np.int64)
+        """The number of complete pulls of each arm."""
         self.largest = np.zeros((arms, len(self.divisors)))
         """The largest sum of a group, for each arm and number of groups."""
         self.sums = np.zeros((arms, span))
+        """What each part paid, added up over the pulls of each arm."""
         self.squares = np.zeros((arms, span))
+        """The same of the squares."""
         self.sample = np.zeros((arms, SAMPLE, span))
+        """What each part paid in the first complete pulls of each arm."""
 
     def read(self, log: Log) -> None:
         """Add the complete pulls of a log."""
@@ -40,35 +48,19 @@ class CompletePulls:
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
-        for whole in log.reader.batches(COLUMNS):
-            _refuse_strange(log, whole, arms, span)
-            piece = without(whole, imputed)
-            kind, pull = piece["kind"], piece["pull"]
+        for columns in log.reader.batches(NEEDED):
+            _check_ranges(log, columns, arms, span)
+            kept = slice(None) if not len(imputed) else ~np.isin(columns["pull"], imputed)
+            kind, pull, arm, part, value = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():
                 before = ring.reserve(number)
                 if before != ring.capacity:
                     parts, received = (ring.enlarge(rows, before, number) for rows in (parts, received))  # type: ignore[assignment]
                 received[number % ring.capacity] = 0
-            self._add(piece, parts, received)
+            sums = self.divisors, self.pulls, self.largest, self.sums, self.squares, self.sample
+            _add_pulls(kind, pull, arm, part, value, parts, received, *sums)
             for number in pull[kind == Kind.CLOSED].tolist():
                 ring.release(number)
-
-    def _add(self, piece: Columns, parts: Floats, received: Ints) -> None:
-        _gather(
-            piece["kind"],
-            piece["pull"],
-            piece["arm"],
-            piece["part"],
-            piece["value"],
-            parts,
-            received,
-            self.divisors,
-            self.pulls,
-            self.largest,
-            self.sums,
-            self.squares,
-            self.sample,
-        )
 
     def groups_of(self, arm: int, groups: int) -> Floats:
         """The sums of the groups of the kept pulls of an arm, of shape (pulls, groups)."""
@@ -84,24 +76,16 @@ def pulls_with_defaults(log: Log) -> Ints:
     return np.unique(log.columns(["pull"], [Kind.LATE, Kind.DROPPED])["pull"])
 
 
-def without(piece: Columns, pulls: Ints) -> Columns:
-    """The events of other pulls."""
-    if not len(pulls):
-        return piece
-    kept = ~np.isin(piece["pull"], pulls)
-    return {name: column[kept] for name, column in piece.items()}
-
-
-def _refuse_strange(log: Log, piece: Columns, arms: int, span: int) -> None:
-    """Refuse numbers that cannot be; the rest of the contract is for `replay` to check."""
+def _check_ranges(log: Log, columns: Columns, arms: int, span: int) -> None:
+    """Refuse numbers that cannot be; the other rules of a log are for `replay` to check."""
     for name, least, most in (("arm", 0, arms - 1), ("part", 0, span), ("pull", 1, None)):
-        column = piece[name]
+        column = columns[name]
         if len(column) and (column.min() < least or (most is not None and column.max() > most)):
             raise LogError(f"{log.path}: column {name} goes beyond {least} to {most}; `tpstream replay` says where")
 
 
 @compiled_loop
-def _gather(
+def _add_pulls(
     kind: Bytes,
     pull: Ints,
     arm: Ints,

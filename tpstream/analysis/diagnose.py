@@ -4,12 +4,11 @@ A policy that assumes so many groups relies on two things: no group of a pull pa
 by their number, and the groups of a pull are independent. Both are asked for every number of groups that divides the
 span. A log can contradict them; it can never prove them.
 
-Independent groups stay independent when they are merged. So a number of groups counts as dependent only if it and all
-its multiples fail the test, and the chance of calling any dependent that is not is that of one test, 1 %.
+Independence is examined by a permutation test, which is exact whatever the distribution of the rewards. Independent
+groups stay independent when they are merged. So a number of groups counts as dependent only if it and all its multiples
+fail the test, and the chance of calling any dependent that is not is that of one test, 1 %.
 
-Are the groups of a pull independent? A permutation test, exact whatever their distribution.
-
-The statistic adds up, over arms and pairs of groups, n r^2: pulls of the arm times the squared correlation of the two
+The statistic of the test adds up, over arms and pairs of groups, n r^2: pulls of the arm times the squared correlation of the two
 groups. If groups are independent, the values of each group may be exchanged among the pulls of an arm without changing
 anything; so the observed statistic is one more of those after random exchanges, and the chance that it is the largest
 of a hundred is 1 %. Once ten are as large, that cannot happen any more, and the exchanges end early (Besag and Clifford
@@ -36,29 +35,32 @@ from tpstream.model.errors import LogError
 SIGNIFICANCE = 0.01
 """The chance that independent groups are called dependent."""
 PERMUTATIONS = 99
+"""Random exchanges of values whose statistic is compared with the observed one."""
 ENOUGH = 10
-"""So many statistics as large as the observed one decide that it is nothing special."""
+"""After this many permutations whose statistic is as large as the observed one the test ends: nothing is rejected."""
 FEWEST = 10
 """An arm with fewer complete pulls is left out."""
 SEED = 20220723
-"""Of the permutations: the same logs always give the same answer."""
+"""The seed of the permutations: the same logs always give the same answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Independence:
-    """The p-value (NaN if there are too few pulls), and the correlation of every two groups as a mean over arms."""
+    """The outcome of the test of independence for one number of groups."""
 
     p_value: float
+    """NaN if there are too few pulls."""
     correlations: Floats
+    """The correlation of every two groups, as a mean over arms."""
 
     @property
     def holds(self) -> bool:
-        """Whether independence is not contradicted; so also if there is nothing to test."""
+        """Whether independence is not contradicted, also because there is nothing to test."""
         return not self.p_value <= SIGNIFICANCE
 
     @property
     def mean_correlation(self) -> float:
-        """The mean over all pairs of groups; 0 for a single group."""
+        """The mean correlation over all pairs of groups; 0 for a single group."""
         pairs = self.correlations[np.triu_indices(len(self.correlations), 1)]
         return float(pairs.mean()) if pairs.size else 0.0
 
@@ -87,7 +89,7 @@ def permutation_p_value(scores: Sequence[Floats]) -> float:
 
 
 def standardise(sums: Floats) -> Floats:
-    """Columns with mean 0 and norm 1, so that products of two are correlations; a constant one is 0."""
+    """Shift and scale columns to mean 0 and norm 1, so that products of two are correlations; a constant one is 0."""
     centred = sums - sums.mean(axis=0)
     norms = np.sqrt((centred**2).sum(axis=0))
     constant = norms <= 1e-12 * np.sqrt(len(sums)) * np.abs(sums).max(axis=0)
@@ -104,21 +106,22 @@ def statistic(scores: Sequence[Floats]) -> float:
 
 
 TOLERANCE = 1e-9
-"""How far a group may exceed its bound by rounding, as a share of the bound."""
+"""By how much a group may exceed its bound through rounding, as a share of the bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """What the pulls say about one number of groups."""
+    """What the complete pulls of a policy say about one number of groups."""
 
     groups: int
     width: int
+    """The number of parts in a group."""
     largest: float
     """The largest observed sum of a group as a share of maximum / groups, over all arms."""
     arm: int
-    """The arm that paid it."""
+    """The arm that paid this largest sum."""
     independence: Independence
-    """The test of these groups alone."""
+    """The test of this number of groups alone."""
     independent: bool
     """Whether these groups, or finer ones of which they are made, pass the test."""
 
@@ -135,17 +138,30 @@ class Grouping:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the logs of one policy say about its rewards."""
+    """What the logs of one policy say about the groups of its rewards.
+
+    Get one from `diagnose`, which has an example.
+
+    Parameters
+    ----------
+    policy, arms
+        The policy's label and the names of the arms.
+    pulls
+        The number of complete pulls of every arm.
+    assumed
+        The number of groups that the policy assumes, if it assumes any.
+    groupings
+        What the pulls say about every number of groups that divides the span.
+    mass
+        The share of the reward that each part pays, of shape (arms, parts), with the 95 % interval of its mean.
+    """
 
     policy: str
     arms: tuple[str, ...]
     pulls: Ints
-    """Complete pulls of every arm."""
     assumed: int | None
-    """The groups that the policy assumes, if it assumes any."""
     groupings: tuple[Grouping, ...]
     mass: Interval
-    """The share of the reward that each part pays, (arm, part), with the 95 % interval of its mean over pulls."""
 
     @property
     def compatible(self) -> list[int]:
@@ -158,7 +174,7 @@ class Diagnosis:
 
     @property
     def warnings(self) -> list[str]:
-        """How the policy's assumption is contradicted."""
+        """In which ways the pulls contradict what the policy assumes."""
         if self.assumed is None:
             return []
         assumed = self.grouping(self.assumed)
@@ -195,10 +211,38 @@ class Diagnosis:
 
 
 def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagnosis]:
-    """A diagnosis for every policy of these logs (files, folders, or open ones).
+    """Ask of the rewards in logs which numbers of groups they are compatible with.
 
     Policies are kept apart, since on common random numbers their n-th pulls of an arm pay the same and are no new
     evidence.
+
+    Parameters
+    ----------
+    logs
+        Logs of one world that hold every event: files, folders, or logs that are open already.
+
+    Returns
+    -------
+    list of Diagnosis
+        One for each policy.
+
+    Raises
+    ------
+    LogError
+        If a log cannot be read or holds only the pulls, if the logs are not of one world, or if no pull of a policy is
+        complete.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, diagnose, simulate
+    >>> scenario = Scenario.load("setting-1").with_(horizon=300)
+    >>> with TemporaryDirectory() as folder:
+    ...     run = simulate(scenario, "tp-ucb-fr", log=Path(folder) / "run.arrow")
+    ...     (found,) = diagnose(folder)
+    >>> found.policy, found.assumed, found.warnings
+    ('tp-ucb-fr', 20, [])
     """
     found = []
     for policy, of_policy in gather(logs).logs.items():

@@ -1,4 +1,4 @@
-"""Logs gathered by policy: they must be of one world, and each run may be there once."""
+"""Logs of one world, sorted by policy and run; each run may be there once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from tpstream.model.errors import LogError
 
 @dataclass(frozen=True, eq=False)
 class WorldLogs:
-    """The logs of every policy, in order of seed and run, and a header that tells of the world of all."""
+    """The logs of one world by policy, in order of seed and run, and the header of one of them."""
 
     header: Header
     logs: Mapping[str, list[Log]]
 
     @property
     def name(self) -> str:
-        """What the world is called."""
+        """The name of the scenario."""
         return str(self.header.scenario.get("name", "log"))
 
 
 def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
-    """Open the logs: files, folders of logs, or logs that are open already."""
+    """Open logs and check that they belong together: files, folders of logs, or logs that are open already."""
     several = [logs] if isinstance(logs, Log | str | Path) else list(logs)
     found = [log for one in several for log in ([one] if isinstance(one, Log) else read_logs(one))]
     if not found:
@@ -33,7 +33,7 @@ def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
     seen: dict[tuple[str, int, int], Log] = {}
     for log in found:
         header = log.header
-        _refuse_other(found[0], log, _world)
+        _check_equal(found[0], log, _world)
         run = header.policy, header.seed, header.run
         if run in seen:
             raise LogError(
@@ -43,22 +43,24 @@ def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
         seen[run] = log
         of_policy = by_policy.setdefault(header.policy, [])
         of_policy.append(log)
-        _refuse_other(of_policy[0], log, _policy)
+        _check_equal(of_policy[0], log, _policy)
     for of_policy in by_policy.values():
         of_policy.sort(key=lambda log: (log.header.seed, log.header.run))
     return WorldLogs(found[0].header, by_policy)
 
 
 def _world(header: Header) -> dict[str, Any]:
-    keys = ("arms", "means", "maxima", "span", "horizon")
-    return {key: getattr(header, key) for key in keys}
+    """What logs of one world share."""
+    return {key: getattr(header, key) for key in ("arms", "means", "maxima", "span", "horizon")}
 
 
 def _policy(header: Header) -> dict[str, Any]:
+    """What logs of one policy share."""
     return {"policy": header.kind, "parameters": header.parameters}
 
 
-def _refuse_other(first: Log, log: Log, facts: Any) -> None:
+def _check_equal(first: Log, log: Log, facts: Any) -> None:
+    """Refuse a log whose header tells other facts than that of the first."""
     one, other = facts(first.header), facts(log.header)
     for key in one:
         if one[key] != other[key]:
