@@ -1,1 +1,1 @@
-"""What does it mean? Regret, tables and figures; it reads logs and results only."""
+"""What do logs and counts of pulls say? Regret, intervals over runs, theoretical bounds and diagnostics."""

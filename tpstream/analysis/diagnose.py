@@ -8,11 +8,11 @@ Independence is examined by a permutation test, which is exact whatever the dist
 groups stay independent when they are merged. So a number of groups counts as dependent only if it and all its multiples
 fail the test, and the chance of calling any dependent that is not is that of one test, 1 %.
 
-The statistic of the test adds up, over arms and pairs of groups, n r^2: pulls of the arm times the squared correlation of the two
-groups. If groups are independent, the values of each group may be exchanged among the pulls of an arm without changing
-anything; so the observed statistic is one more of those after random exchanges, and the chance that it is the largest
-of a hundred is 1 %. Once ten are as large, that cannot happen any more, and the exchanges end early (Besag and Clifford
-1991).
+The statistic of the test adds up, over arms and pairs of groups, n r^2: pulls of the arm times the squared correlation
+of the two groups. If groups are independent, the values of each group may be exchanged among the pulls of an arm
+without changing anything; so the observed statistic is one more of those after random exchanges, and the chance that it
+is the largest of a hundred is 1 %. Once ten are as large, that cannot happen any more, and the exchanges end early
+(Besag and Clifford 1991).
 """
 
 import math

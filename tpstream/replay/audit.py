@@ -1,22 +1,51 @@
-"""The audit of a log: its events keep the contract of order, and pay what its scenario and seed give.
+"""The audit of a log: its events keep the contract of a log, and pay what its scenario and seed give.
 
-Rewards drawn again: what a log says that pulls paid is compared with what its scenario and seed give.
-
-Late parts are left out: nobody is credited with them, and their pull is settled.
+Rewards are drawn again and compared with the logged ones where the world is known. Late parts are left out of that:
+nothing is credited for them, and their pull is closed.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.log.contract import BrokenRule, Checker
-from tpstream.log.schema import Header
+from tpstream.log.reader import Log
+from tpstream.log.schema import package_versions
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import Event, Events, Kind
+from tpstream.model.events import PARTIAL, PULL, Event, Events, Kind
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 from tpstream.model.world import World
 
-PULL, PARTIAL = 0, 1  # Kind's numbers; Numba wants plain ones
+
+def audited(log: Log, world: World | None) -> Iterator[Events]:
+    """The batches of a log; the first event that cannot be trusted is a LogError after the events before it.
+
+    Rewards are drawn again if the world is given.
+    """
+    checker = Checker(log.header)
+    redraw = None if world is None else Redraw(world)
+    for batch in log.batches():
+        events, broken = batch, checker.first_broken(batch)
+        if broken is not None:
+            events = events.cut(0, broken.place)
+        wrong = None if redraw is None else redraw.first_broken(events)
+        if wrong is not None:
+            events, broken = events.cut(0, wrong.place), wrong
+        yield events
+        if broken is not None:
+            raise broken.error(_name(log, world))
+    missing = checker.at_end(complete=log.complete)
+    if missing is not None:
+        raise missing.error(_name(log, world))
+
+
+def _name(log: Log, world: World | None) -> str:
+    """The log's name for errors, with the versions of packages that may explain why a value is drawn differently."""
+    here, there = package_versions(), log.header.versions
+    others = [f"{name} {there[name]} (here {here[name]})" for name in here if there.get(name, here[name]) != here[name]]
+    return f"{log.path} (written with {', '.join(others)})" if others and world is not None else str(log.path)
 
 
 class Redraw:
@@ -28,17 +57,18 @@ class Redraw:
         self._rewards = np.zeros((1, world.problem.span))
         default = world.timing.default
         self._default = np.nan if default is None else default
-        """What a missing part may be credited with instead."""
+        """What a missing part may be credited with instead; NaN: nothing."""
 
     def first_broken(self, events: Events) -> BrokenRule | None:
-        """The first of the next events that pays something else; they must have passed the check of order."""
+        """The first of the next events that pays something else; they must keep the contract."""
         self._draw(events)
         place = _first_difference(self._rewards, self._default, events.kind, events.pull, events.part, events.value)
         for pull in events.pull[events.kind == Kind.CLOSED].tolist():
             self._ring.release(pull)
-        return None if place < 0 else self._describe(next(iter(events.take(slice(place, place + 1)))), int(place))
+        return None if place < 0 else self._describe(next(iter(events.cut(place, place + 1))), int(place))
 
     def _draw(self, events: Events) -> None:
+        """Draw the rewards of the pulls among these events."""
         is_pull = events.kind == Kind.PULL
         for pull, arm in zip(events.pull[is_pull].tolist(), events.arm[is_pull].tolist(), strict=True):
             before = self._ring.reserve(pull)
@@ -47,6 +77,7 @@ class Redraw:
             self._rewards[pull % self._ring.capacity] = self._reader.next_pull(arm).rewards
 
     def _describe(self, event: Event, place: int) -> BrokenRule:
+        """What the event says, and what was drawn instead."""
         row = self._rewards[event.pull % self._ring.capacity]
         part = event.kind == "partial"
         drawn = row[event.part - 1] if part else np.add.accumulate(row)[-1]
@@ -70,23 +101,3 @@ def _first_difference(rewards: Floats, default: float, kind: Bytes, pull: Ints, 
             if value[event] != total:
                 return event
     return -1
-
-
-class Audit:
-    """Audits the consecutive batches of one log; values are drawn again where the world is known."""
-
-    def __init__(self, header: Header, world: World | None) -> None:
-        self._checker = Checker(header)
-        self._redraw = None if world is None else Redraw(world)
-
-    def sound(self, events: Events) -> tuple[Events, BrokenRule | None]:
-        """The next events up to the first that cannot be trusted, and what is wrong with that one."""
-        broken = self._checker.first_broken(events)
-        if broken is not None:
-            events = events.cut(0, broken.place)
-        wrong = None if self._redraw is None else self._redraw.first_broken(events)
-        return (events, broken) if wrong is None else (events.cut(0, wrong.place), wrong)
-
-    def at_end(self, *, complete: bool) -> BrokenRule | None:
-        """What is missing at the end of a log that claims to be complete."""
-        return self._checker.at_end(complete=complete)

@@ -1,11 +1,9 @@
-"""Replay and what-if: a log is fed to a policy, or its world is run again under another one.
+"""Replay and what-if: a log is told to a policy again, or its world is run again under another policy.
 
-Replay: the events of a log are told to a policy, and each of its decisions is compared with the logged one.
+Both go one way: open the log, find the policy, build the world that the header describes, audit the events, compare.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,139 +13,49 @@ from pydantic import ValidationError
 
 from tpstream.analysis.regret import regret_by_round
 from tpstream.log.reader import Log, read_log
-from tpstream.log.schema import Header, package_versions
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
-from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import Policy
+from tpstream.model.events import Kind
 from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import World
 from tpstream.policies.base import PolicyForm
-from tpstream.policies.runner import Runner, start_policy
-from tpstream.replay.audit import Audit
+from tpstream.policies.runner import start_policy
+from tpstream.replay.audit import audited
+from tpstream.replay.follow import Divergence, Follower, first_divergence
 from tpstream.run.simulate import simulate
 from tpstream.scenario.policy_choice import PolicyChoice, choose, complete
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import PolicyTable, find_policy, read_policies
-
-
-@dataclass(frozen=True, eq=False)
-class Divergence:
-    """The first decision that is not the logged one, with the policy's state at that moment."""
-
-    round: int
-    seq: int
-    logged: int
-    """The arm in the log."""
-    decided: int
-    """The arm that the policy decides for."""
-    logged_indices: Floats | None
-    """The index of every arm in the log, if it has them."""
-    indices: Floats
-    state: Any
-    """The arrays of a policy in the shared form; None for another one."""
-
-
-class Follower:
-    """Tells a policy a log's events as the engine does: before each decision all that happened since the last one."""
-
-    def __init__(self, policy: Policy, *, clairvoyant: bool) -> None:
-        self._policy = policy
-        self._clairvoyant = clairvoyant
-        self._waiting: list[Events] = []
-        self.rounds = 0
-        """Decisions that were compared."""
-
-    def follow(self, events: Events) -> Divergence | None:
-        """Tell the next events up to the last decision among them; what follows it waits for the next one."""
-        pulls = np.flatnonzero(events.kind == Kind.PULL)
-        if not len(pulls):
-            self._waiting.append(events)
-            return None
-        ready = [*self._waiting, events.cut(0, int(pulls[-1]))]
-        self._waiting = [events.cut(int(pulls[-1]), len(events))]
-        return self._tell(Events.join(ready))
-
-    def finish(self) -> Divergence | None:
-        """Tell what waits: the log ends here."""
-        ready, self._waiting = self._waiting, []
-        return self._tell(Events.join(ready)) if ready else None
-
-    def _tell(self, events: Events) -> Divergence | None:
-        told = self._as_shown(events)
-        found = self._policy.follow(told) if isinstance(self._policy, Runner) else _follow(self._policy, told)
-        pulls = np.flatnonzero(events.kind == Kind.PULL)
-        if found is None:
-            self.rounds += len(pulls)
-            return None
-        place, decided = found
-        number = int(np.searchsorted(pulls, place))
-        self.rounds += number + 1
-        return Divergence(
-            round=int(events.round[place]),
-            seq=int(events.seq[place]),
-            logged=int(events.arm[place]),
-            decided=decided,
-            logged_indices=None if events.indices is None else events.indices[number],
-            indices=self._policy.indices(),
-            state=getattr(self._policy, "state", None),
-        )
-
-    def _as_shown(self, events: Events) -> Events:
-        """Without indices; and without the totals that another, clairvoyant policy was shown."""
-        value = events.value
-        if not self._clairvoyant:
-            value = np.where(events.kind == Kind.PULL, np.nan, value)
-        return replace(events, value=value, indices=None)
-
-
-def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
-    """What `Runner.follow` does, for a policy that is an ordinary Python object."""
-    pulls = np.flatnonzero(events.kind == Kind.PULL).tolist()
-    for place, following in pairwise([*pulls, len(events)]):
-        decided = policy.decide(int(events.round[place]))
-        if decided != events.arm[place]:
-            return place, int(decided)
-        policy.hear(events.take(slice(place, following)))
-    return None
-
-
-def replay_events(
-    batches: Iterable[Events], audit: Audit, follower: Follower, *, complete: bool, source: object
-) -> Divergence | None:
-    """Feed a log to a policy; the first event that cannot be trusted is an error unless a decision diverges before."""
-    for events in batches:
-        sound, broken = audit.sound(events)
-        divergence = follower.follow(sound)
-        if divergence is None and broken is not None:
-            divergence = follower.finish()
-            if divergence is None:
-                raise broken.error(source)
-        if divergence is not None:
-            return divergence
-    divergence = follower.finish()
-    broken = audit.at_end(complete=complete)
-    if divergence is None and broken is not None:
-        raise broken.error(source)
-    return divergence
-
 
 __all__ = ["Divergence", "Replay", "WhatIf", "is_own", "replay", "what_if"]
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a replay found: all decisions are equal, or the first one that is not."""
+    """What a replay found: all decisions are equal, or the first one that is not.
+
+    Get one from `replay`, which has an example.
+
+    Parameters
+    ----------
+    log, policy
+        The log's file and the label of the policy that was told its events.
+    rounds
+        The number of decisions that were compared; the last one is the divergence, if there is one.
+    divergence
+        The first decision that is not the logged one; None if all are equal.
+    complete
+        Whether the log is of a run that came to its end.
+    notes
+        What a reader of the result should know: where the log is torn, why its values were not drawn again.
+    """
 
     log: str
     policy: str
     rounds: int
-    """Decisions that were compared; the last one is the divergence, if there is one."""
     divergence: Divergence | None
     complete: bool
-    """Whether the log is of a run that came to its end."""
     notes: tuple[str, ...]
-    """What the reader of the result should know: where the log is torn, whether its values were drawn again."""
 
     @property
     def equal(self) -> bool:
@@ -157,22 +65,34 @@ class Replay:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """Another policy in the world of a log, on the same random numbers, next to the logged one."""
+    """Another policy in the world of a log, on the same random numbers, next to the logged one.
+
+    Get one from `what_if`, which has an example.
+
+    Parameters
+    ----------
+    log, policy, other
+        The log's file, the label of its policy and that of the other.
+    arms, other_arms
+        The arm of every round, of the logged policy and of the other.
+    regret, other_regret
+        The cumulative pseudo-regret after every round, of the logged policy and of the other.
+    notes
+        What a reader of the result should know, such as where the log is torn.
+    """
 
     log: str
     policy: str
     other: str
     arms: Ints
-    """The logged arm of every round."""
     other_arms: Ints
     regret: Floats
-    """The logged policy's cumulative pseudo-regret after every round."""
     other_regret: Floats
     notes: tuple[str, ...]
 
     @property
     def rounds(self) -> int:
-        """How many rounds are compared."""
+        """The number of rounds that are compared."""
         return len(self.arms)
 
     @property
@@ -207,51 +127,111 @@ class WhatIf:
 def replay(
     log: Log | str | Path, policy: str | PolicyForm | None = None, *, folder: str | Path = ".", redraw: bool = True
 ) -> Replay:
-    """Feed a log to a policy (default: the one that its header names) and compare every decision.
+    """Tell a policy the events of a log and compare each of its decisions with the logged one.
 
-    A log that breaks the contract of its schema is a LogError that names the first offending event. Values are drawn
-    again and compared if the header has a scenario, unless `redraw` is false; `folder` is where file names in it start.
+    Parameters
+    ----------
+    log
+        A log that holds every event: a file, or a log that is open already.
+    policy
+        The policy; by default the one that the header names, with its parameters.
+    folder
+        Where the file names in the header's scenario start.
+    redraw
+        Whether rewards are drawn again from the header's scenario and seed and compared with the logged ones; a log
+        whose header has no scenario is replayed without that, and a note says so.
+
+    Returns
+    -------
+    Replay
+        Whether all decisions are equal, or the first one that is not.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read or holds only the pulls, or if an event breaks the rules of a log or pays something
+        else than its scenario and seed give; the error names the first such event.
+    PolicyError
+        If the policy does not fit the world of the log.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, replay, simulate
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.jsonl"
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", log=path)
+    ...     result = replay(path)
+    >>> result.equal, result.rounds
+    (True, 20)
     """
-    log = log if isinstance(log, Log) else read_log(log)
-    log.require_all("a replay")
-    _check_end(log)
-    header, choice = log.header, choose_for(log, policy)
-    form = choice.form
-    if form.clairvoyant and not header.clairvoyant:
+    log = _open(log, "a replay")
+    header, choice = log.header, _find_policy(log, policy)
+    if choice.form.clairvoyant and not header.clairvoyant:
         raise LogError(
             f"{log.path}: {choice.label} is shown totals at the pull, and this log has none; replay another policy"
         )
-    world, reason = rebuild_world(log, folder) if redraw else (None, "as asked")
-    problem = header.problem()
+    scenario, reason = _rebuild(log, folder) if redraw else (None, "as asked")
+    world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
-    follower = Follower(start_policy(form, problem, choice.parameters, stream), clairvoyant=form.clairvoyant)
-    divergence = replay_events(
-        log.batches(), Audit(header, world), follower, complete=log.complete, source=source_of(log, world)
-    )
-    notes = notes_on(log, None if world else reason)
+    started = start_policy(choice.form, header.problem(), choice.parameters, stream)
+    follower = Follower(started, clairvoyant=choice.form.clairvoyant)
+    divergence = first_divergence(audited(log, world), follower)
+    notes = (*_torn(log), *([] if world else [f"values were not drawn again: {reason}"]))
     return Replay(str(log.path), choice.label, follower.rounds, divergence, log.complete, notes)
 
 
 def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Path = ".") -> WhatIf:
     """Run another policy in the world of a log, where the n-th pull of an arm pays the same, and compare both.
 
-    The log is checked on the way, its values too: otherwise the random numbers would not be the same. Of a torn log the
-    rounds up to the tear are compared.
+    The log is audited, its values too: otherwise the random numbers would not be the same. Of a torn log the rounds up
+    to the tear are compared.
+
+    Parameters
+    ----------
+    log
+        A log that holds every event: a file, or a log that is open already.
+    policy
+        The other policy.
+    folder
+        Where the file names in the header's scenario start.
+
+    Returns
+    -------
+    WhatIf
+        The decisions and the regret of both policies.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read, holds only the pulls or fails the audit, or if its world cannot be built again.
+    PolicyError
+        If the policy does not fit the world of the log.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, simulate, what_if
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.jsonl"
+    ...     run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", log=path)
+    ...     result = what_if(path, "oracle")
+    >>> result.rounds, float(result.other_regret[-1]), result.difference < 0
+    (20, 0.0, True)
     """
-    log = log if isinstance(log, Log) else read_log(log)
-    log.require_all("what-if")
-    _check_end(log)
-    header, choice = log.header, choose_for(log, policy)
-    world, reason = rebuild_world(log, folder)
-    if world is None:
+    log = _open(log, "what-if")
+    header, choice = log.header, _find_policy(log, policy)
+    scenario, reason = _rebuild(log, folder)
+    if scenario is None:
         raise LogError(
             f"{log.path}: its world cannot be run again: {reason}; `tpstream replay --check` asks what the "
             f"policy decides on the events as they are"
         )
-    arms = logged_arms(log, world)
-    scenario = scenario_of(log, folder)
-    run = simulate(scenario, choice, seed=header.seed, run=header.run)
-    other = run.arms[: len(arms)]
+    batches = audited(log, scenario.build_world(header.seed, header.run))
+    arms = np.concatenate([np.empty(0, np.int64), *(events.arm[events.kind == Kind.PULL] for events in batches)])
+    other = simulate(scenario, choice, seed=header.seed, run=header.run).arms[: len(arms)]
     means = np.array(header.means)
     return WhatIf(
         log=str(log.path),
@@ -261,39 +241,47 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
         other_arms=other,
         regret=regret_by_round(arms, means),
         other_regret=regret_by_round(other, means),
-        notes=notes_on(log, None),
+        notes=_torn(log),
     )
-
-
-def _check_end(log: Log) -> None:
-    """Raise if the log's end counts other events than there are."""
-    ending = log.reader.ending
-    if ending.end is not None and ending.last is not None and ending.end != ending.last + 1:
-        raise LogError(f"{log.path}: its end counts {ending.end} events, but the last one has seq {ending.last}")
 
 
 def is_own(log: Log, policy: str | PolicyForm) -> bool:
     """Whether that is the policy of the log's header, with the same parameters."""
     try:
-        own = own_choice(log)
+        own = _own_policy(log)
     except LogError:
         return False
-    asked = choose_for(log, policy)
+    asked = _find_policy(log, policy)
     return (asked.form.name, asked.parameters) == (own.form.name, own.parameters)
 
 
-def choose_for(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
+def _open(log: Log | str | Path, purpose: str) -> Log:
+    """A log that holds every event and whose end marker counts the events that are there."""
+    log = log if isinstance(log, Log) else read_log(log)
+    log.require_all(purpose)
+    ending = log.reader.ending
+    if ending.end is not None and ending.last is not None and ending.end != ending.last + 1:
+        raise LogError(f"{log.path}: its end counts {ending.end} events, but the last one has seq {ending.last}")
+    return log
+
+
+def _torn(log: Log) -> tuple[str, ...]:
+    """A note on where the log is torn, if it is."""
+    return () if log.complete else (log.truncated or "truncated",)
+
+
+def _find_policy(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
     """The policy that is meant: the header's own by default or by its label, else as for the header's scenario."""
     header = log.header
     if policy is None or policy == header.policy:
-        return own_choice(log)
+        return _own_policy(log)
     if isinstance(policy, str):
-        return choose(policy, listed_policies(header), header.problem())
+        return choose(policy, _listed_policies(header), header.problem())
     parameters = header.parameters if policy.name == header.kind else {}
     return complete(policy.name, policy, parameters, header.problem())
 
 
-def own_choice(log: Log) -> PolicyChoice:
+def _own_policy(log: Log) -> PolicyChoice:
     """The policy that the header names."""
     header = log.header
     try:
@@ -303,7 +291,7 @@ def own_choice(log: Log) -> PolicyChoice:
     return complete(header.policy, form, header.parameters, header.problem())
 
 
-def listed_policies(header: Header) -> tuple[PolicyTable, ...]:
+def _listed_policies(header: Header) -> tuple[PolicyTable, ...]:
     """The policies that the header's scenario lists, if it can be read."""
     try:
         return read_policies(header.scenario.get("policies", []))
@@ -311,58 +299,26 @@ def listed_policies(header: Header) -> tuple[PolicyTable, ...]:
         return ()
 
 
-def scenario_of(log: Log, folder: str | Path) -> Scenario:
-    """The scenario of the header; relative file names in it start in the folder."""
-    return Scenario.parse(log.header.scenario, folder, source="the header's scenario")
-
-
-def rebuild_world(log: Log, folder: str | Path) -> tuple[World | None, str]:
-    """The world of a log, or none and the reason."""
+def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
+    """The scenario of the header, or None and the reason; one that contradicts the rest of the header is an error."""
     header = log.header
     if not header.scenario:
         return None, "the header has no scenario"
     try:
-        scenario = scenario_of(log, folder)
+        scenario = Scenario.parse(header.scenario, folder, source="the header's scenario")
     except (ScenarioError, UnknownNameError) as error:
         return None, str(error)
     problem = scenario.problem()
-    told: list[tuple[str, Any, Any]] = [
+    facts: list[tuple[str, Any, Any]] = [
         ("arms", list(problem.names), header.arms),
         ("span", problem.span, header.span),
         ("horizon", problem.horizon, header.horizon),
         ("groups", problem.groups, header.groups),
         ("maxima", problem.maxima.tolist(), header.maxima),
     ]
-    for key, built, claimed in told:
+    for key, built, claimed in facts:
         if built != claimed:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")
     if not np.allclose(header.means, problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")
-    return scenario.build_world(header.seed, header.run), ""
-
-
-def logged_arms(log: Log, world: World) -> Ints:
-    """The arm of every round of a log that passes the audit."""
-    audit, arms = Audit(log.header, world), [np.empty(0, dtype=np.int64)]
-    for events in log.batches():
-        _, broken = audit.sound(events)
-        if broken is not None:
-            raise broken.error(source_of(log, world))
-        arms.append(events.arm[events.kind == Kind.PULL])
-    broken = audit.at_end(complete=log.complete)
-    if broken is not None:
-        raise broken.error(log.path)
-    return np.concatenate(arms)
-
-
-def source_of(log: Log, world: World | None) -> str:
-    """The log's name for errors, with the versions that may explain a value that is drawn otherwise."""
-    here, there = package_versions(), log.header.versions
-    others = [f"{name} {there[name]} (here {here[name]})" for name in here if there.get(name, here[name]) != here[name]]
-    return f"{log.path} (written with {', '.join(others)})" if others and world is not None else str(log.path)
-
-
-def notes_on(log: Log, reason: str | None) -> tuple[str, ...]:
-    """What is torn, and why values were not drawn again."""
-    torn = [] if log.complete else [log.truncated or "truncated"]
-    return (*torn, *([] if reason is None else [f"values were not drawn again: {reason}"]))
+    return scenario, ""

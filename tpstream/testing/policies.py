@@ -17,7 +17,7 @@ from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
-from tpstream.replay.replay import Follower
+from tpstream.replay.follow import Follower
 from tpstream.scenario.policy_choice import complete
 from tpstream.scenario.scenario import Scenario
 from tpstream.testing.probe import Subject, subject_of

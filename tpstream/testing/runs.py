@@ -1,7 +1,7 @@
 """Whole runs for checks: a plain world, both engines, and what must hold of every run's events."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tpstream.engines.engine import Engine
 from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.events import Events, Kind
+from tpstream.model.events import COLUMNS, Events, Kind
 from tpstream.model.interfaces import ArmRewards, Policy, Rewards
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Problem, Timing, World
@@ -97,18 +97,19 @@ def finish(engine: Engine) -> SimulatedRun:
 def difference(one: SimulatedRun, other: SimulatedRun) -> str | None:
     """The first event in which two runs differ, or None."""
     count = min(len(one.events), len(other.events))
-    for column in fields(Events):
+    for column in COLUMNS:
         left, right = getattr(one.events, column.name), getattr(other.events, column.name)
-        if column.name == "indices" or np.array_equal(left[:count], right[:count], equal_nan=left.dtype.kind == "f"):
+        if column.optional or np.array_equal(left[:count], right[:count], equal_nan=left.dtype.kind == "f"):
             continue
         place = int(np.argmax(~((left[:count] == right[:count]) | (left[:count] != left[:count]))))
         shown = [list(run.events.cut(place, place + 1))[0] for run in (one, other)]  # noqa: RUF015 (Events has no next)
         return f"event {place} is {shown[0]} in one and {shown[1]} in the other"
     if len(one.events) != len(other.events):
         return f"one has {len(one.events)} events and the other {len(other.events)}"
-    left, right = one.events.indices, other.events.indices
-    if left is not None and right is not None and not np.array_equal(left, right, equal_nan=True):
-        return "the decisions are equal, but not the indices behind them"
+    for column in COLUMNS:
+        left, right = getattr(one.events, column.name), getattr(other.events, column.name)
+        if column.optional and not (left is None or right is None or np.array_equal(left, right, equal_nan=True)):
+            return f"the decisions are equal, but not the {column.name} behind them"
     return None
 
 
