@@ -85,8 +85,7 @@ def test_complete_pulls_are_those_of_the_log(tmp_path: Path, delays: list[Any]) 
     path = tmp_path / "run.jsonl"
     simulate(small(drain=False, delays=delays), "uniform", log=path)
     log = read_log(path)
-    pulls, literally = CompletePulls(log.header), literal_pulls(path)
-    pulls.read(log)
+    pulls, literally = CompletePulls.read([log]), literal_pulls(path)
     assert pulls.pulls.tolist() == [len(rows) for rows in literally.values()]
     for arm, rows in literally.items():
         table = np.array(rows)

@@ -3,11 +3,13 @@
 All of them count in sums and maxima, some are kept one by one.
 """
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from tpstream.log.reader import Log
-from tpstream.log.schema import Header
-from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind
 from tpstream.model.numba_support import compiled_loop
@@ -24,41 +26,53 @@ def divisors(span: int) -> Ints:
     return np.array([groups for groups in range(1, span + 1) if span % groups == 0])
 
 
-class CompletePulls:
-    """Adds up the pulls that were closed with all their parts, from the logs of one world."""
+class CompletePulls(NamedTuple):
+    """The pulls that were closed with all their parts, added up over the logs of one policy."""
 
-    def __init__(self, header: Header) -> None:
-        arms, span = len(header.arms), header.span
-        self.divisors = divisors(span)
-        """The numbers of groups into which the span can be divided."""
-        self.pulls = np.zeros(arms, dtype=np.int64)
-        """The number of complete pulls of each arm."""
-        self.largest = np.zeros((arms, len(self.divisors)))
-        """The largest sum of a group, for each arm and number of groups."""
-        self.sums = np.zeros((arms, span))
-        """What each part paid, added up over the pulls of each arm."""
-        self.squares = np.zeros((arms, span))
-        """The same of the squares."""
-        self.sample = np.zeros((arms, SAMPLE, span))
-        """What each part paid in the first complete pulls of each arm."""
+    divisors: Ints
+    """The numbers of groups into which the span can be divided."""
+    pulls: Ints
+    """The number of complete pulls of each arm."""
+    largest: Floats
+    """The largest sum of a group, for each arm and number of groups."""
+    sums: Floats
+    """What each part paid, added up over the pulls of each arm, of shape (arms, parts)."""
+    squares: Floats
+    """The same of the squares."""
+    sample: Floats
+    """What each part paid in the first complete pulls of each arm, of shape (arms, pulls, parts)."""
 
-    def read(self, log: Log) -> None:
-        """Add the complete pulls of a log."""
+    @staticmethod
+    def read(logs: Sequence[Log]) -> "CompletePulls":
+        """Add up the complete pulls of these logs."""
+        arms, span = len(logs[0].header.arms), logs[0].header.span
+        found = CompletePulls(
+            divisors=divisors(span),
+            pulls=np.zeros(arms, dtype=np.int64),
+            largest=np.zeros((arms, len(divisors(span)))),
+            sums=np.zeros((arms, span)),
+            squares=np.zeros((arms, span)),
+            sample=np.zeros((arms, SAMPLE, span)),
+        )
+        for log in logs:
+            found._add(log)
+        return found
+
+    def _add(self, log: Log) -> None:
         log.require_all("a diagnosis")
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
         for columns in log.reader.batches(NEEDED):
             _check_ranges(log, columns, arms, span)
-            kept = slice(None) if not len(imputed) else ~np.isin(columns["pull"], imputed)
-            kind, pull, arm, part, value = (columns[name][kept] for name in NEEDED)
+            kept = ~np.isin(columns["pull"], imputed) if len(imputed) else slice(None)
+            kind, pull, *rest = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():
                 before = ring.reserve(number)
                 if before != ring.capacity:
                     parts, received = (ring.enlarge(rows, before, number) for rows in (parts, received))  # type: ignore[assignment]
                 received[number % ring.capacity] = 0
-            sums = self.divisors, self.pulls, self.largest, self.sums, self.squares, self.sample
-            _add_pulls(kind, pull, arm, part, value, parts, received, *sums)
+            _add_events((kind, pull, *rest), parts, received, self)
             for number in pull[kind == Kind.CLOSED].tolist():
                 ring.release(number)
 
@@ -85,22 +99,9 @@ def _check_ranges(log: Log, columns: Columns, arms: int, span: int) -> None:
 
 
 @compiled_loop
-def _add_pulls(
-    kind: Bytes,
-    pull: Ints,
-    arm: Ints,
-    part: Ints,
-    value: Floats,
-    parts: Floats,
-    received: Ints,
-    divisors: Ints,
-    pulls: Ints,
-    largest: Floats,
-    sums: Floats,
-    squares: Floats,
-    sample: Floats,
-) -> None:
+def _add_events(columns: Any, parts: Floats, received: Ints, found: CompletePulls) -> None:
     """Keep the parts of open pulls; add them up when their pull is closed and none is missing."""
+    kind, pull, arm, part, value = columns
     capacity, span = parts.shape
     for event in range(kind.size):
         row, i = pull[event] % capacity, arm[event]
@@ -109,15 +110,15 @@ def _add_pulls(
             received[row] += 1
         elif kind[event] == CLOSED and received[row] == span:
             for j in range(span):
-                sums[i, j] += parts[row, j]
-                squares[i, j] += parts[row, j] * parts[row, j]
-                if pulls[i] < sample.shape[1]:
-                    sample[i, pulls[i], j] = parts[row, j]
-            for d in range(divisors.size):
-                width = span // divisors[d]
-                for group in range(divisors[d]):
+                found.sums[i, j] += parts[row, j]
+                found.squares[i, j] += parts[row, j] * parts[row, j]
+                if found.pulls[i] < found.sample.shape[1]:
+                    found.sample[i, found.pulls[i], j] = parts[row, j]
+            for d in range(found.divisors.size):
+                width = span // found.divisors[d]
+                for group in range(found.divisors[d]):
                     total = 0.0
                     for j in range(group * width, (group + 1) * width):
                         total += parts[row, j]
-                    largest[i, d] = max(largest[i, d], total)
-            pulls[i] += 1
+                    found.largest[i, d] = max(found.largest[i, d], total)
+            found.pulls[i] += 1

@@ -247,9 +247,7 @@ def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagno
     found = []
     for policy, of_policy in gather(logs).logs.items():
         header = of_policy[0].header
-        pulls = CompletePulls(header)
-        for log in of_policy:
-            pulls.read(log)
+        pulls = CompletePulls.read(of_policy)
         if not pulls.pulls.any():
             raise LogError(f"{of_policy[0].path}: no pull is complete; more than {header.span} rounds are needed")
         assumed = header.parameters.get("groups")

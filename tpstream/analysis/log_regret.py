@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.logs import WorldLogs, gather
 from tpstream.analysis.regret import checkpoints, count_pulls, pseudo_regret
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Kind
 from tpstream.model.numba_support import compiled_loop
@@ -233,8 +233,7 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[RunSums, int
         moment, row = np.full(1, -math.inf), np.zeros(1, dtype=np.int64)
         for columns in log.reader.batches(NEEDED):
             _check_arms(log, columns["arm"])
-            time, kind, round, arm, value = (columns[name] for name in NEEDED)
-            _add(rounds, means, moment, row, time, kind, round, arm, value, sums)
+            _add(tuple(columns[name] for name in NEEDED), rounds, means, moment, row, sums)
         pulls = int(sums.counts.sum())
         for part in sums:
             np.cumsum(part, axis=0, out=part)
@@ -245,22 +244,12 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[RunSums, int
 
 
 @compiled_loop
-def _add(
-    rounds: Ints,
-    means: Floats,
-    moment: Floats,
-    row: Ints,
-    time: Floats,
-    kind: Bytes,
-    round: Ints,
-    arm: Ints,
-    value: Floats,
-    sums: RunSums,
-) -> None:
+def _add(columns: Any, rounds: Ints, means: Floats, moment: Floats, row: Ints, sums: RunSums) -> None:
     """Add each event to the row of the first checkpoint that knows of it.
 
     `moment[0]` is the time of the last decision, `row[0]` the row of the last event.
     """
+    time, kind, round, arm, value = columns
     here = row[0]
     for event in range(kind.size):
         if kind[event] == PULL:

@@ -14,31 +14,10 @@ from tpstream.model.numba_support import compiled, compiled_loop
 TOLERANCE = 1e-9
 """The relative difference that is allowed between a total shown at the pull and a sum of parts in another order."""
 
-# The rules that an event can break; 0 is none.
-(
-    SEQ,
-    TIME,
-    KIND,
-    ROUND,
-    PULL_NUMBER,
-    PULL_AFTER_DELIVERY,
-    ARM_UNKNOWN,
-    PULL_UNKNOWN,
-    ARM,
-    PART,
-    REPEATED,
-    ORDER,
-    NOT_CLOSED,
-    CLOSED_EARLY,
-    CLOSED_BEFORE,
-    CLOSED_VALUE,
-    LATE_TOO_SOON,
-    VALUE,
-    SHOWN,
-    SHOWN_VALUE,
-    EXPECTED,
-    HORIZON,
-) = range(1, 23)
+# The numbers of the rules that an event can break; 0 is none.
+SEQ, TIME, KIND, ROUND, PULL_NUMBER, PULL_AFTER_DELIVERY, ARM_UNKNOWN, PULL_UNKNOWN, ARM, PART = range(1, 11)
+REPEATED, ORDER, NOT_CLOSED, CLOSED_EARLY, CLOSED_BEFORE, CLOSED_VALUE, LATE_TOO_SOON = range(11, 18)
+VALUE, SHOWN, SHOWN_VALUE, EXPECTED, HORIZON = range(18, 23)
 
 
 def _words(names: Sequence[str], last: str) -> str:
