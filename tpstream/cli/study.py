@@ -43,7 +43,7 @@ from tpstream.cli.run import load_scenario
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tpstream.experiment.worker import Progress
+    from tpstream.run.options import Progress
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 
@@ -96,6 +96,7 @@ def compare(
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
     from tpstream.experiment.bounds import scenario_bounds
+    from tpstream.experiment.executors import default_jobs
     from tpstream.figures.style import prepare_figure
     from tpstream.scenario.policy_choice import label_of
 
@@ -111,7 +112,7 @@ def compare(
             policy or None,
             runs=runs,
             seed=seed,
-            jobs=jobs or study_module.default_jobs(),
+            jobs=jobs or default_jobs(),
             engine=engine.value,
             rounds=wanted,
             logs=log,
@@ -125,7 +126,7 @@ def compare(
             progress=progress,
         )
     study.plot(path, log_rounds=log_x, bounds=scenario_bounds(chosen, policy) if theory else ())
-    ends = [label_of(chosen, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
+    ends = [label_of(chosen.policies, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
     shown = study.value(*ends) if value else None
     if out is not None and shown is not None:
         write_table(out / "value.csv", shown)
@@ -189,7 +190,7 @@ def sweep(
 ) -> None:
     """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
     from tpstream.experiment import sweep as study_module
-    from tpstream.experiment.compare import default_jobs
+    from tpstream.experiment.executors import default_jobs
     from tpstream.figures.style import prepare_figure
     from tpstream.scenario.overrides import read_set, read_sweep
 

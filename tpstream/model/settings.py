@@ -25,7 +25,7 @@ class Table(BaseModel):
 def table_model(registry: Registry, kind: str, table: type[TableType], attribute: str = "settings") -> type[TableType]:
     """The pydantic model of a table: its own keys and those that the registered definition of this kind reads.
 
-    `attribute` is the attribute of the definition that holds its keys. A table that has a key `kind` must name this kind.
+    `attribute` is the attribute of the definition that holds its keys. A table with a key `kind` must name this kind.
     """
     return _table_model(kind, getattr(registry.find(kind), attribute), table)
 

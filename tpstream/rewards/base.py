@@ -24,7 +24,8 @@ class BuiltIn:
     """A built-in reward model as it is registered."""
 
     def __init__(self, settings: type[RewardSettings], arm_settings: type[BaseModel]) -> None:
-        self.settings, self.arm_settings = settings, arm_settings
+        self.settings: type[BaseModel] = settings
+        self.arm_settings = arm_settings
 
     def build(self, settings: RewardSettings, arms: Sequence[Any], context: BuildContext) -> Rewards:
         """The model of these settings."""

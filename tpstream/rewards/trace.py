@@ -1,7 +1,7 @@
 """Traces: recorded partial rewards, paid again in the order of the record or drawn from it.
 
-The file, CSV or Parquet, has one row per pull: the column `arm` (names of arms, or their numbers from 0) and the columns
-x1, x2, ... up to the span.
+The file, CSV or Parquet, has one row per pull: the column `arm` (names of arms, or their numbers from 0) and the
+columns x1, x2, ... up to the span.
 """
 
 from collections.abc import Sequence

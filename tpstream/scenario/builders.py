@@ -57,7 +57,7 @@ def build_timing(
     return Timing(
         delays=tuple(delay for delay, _ in sampled),
         names=tuple(name for _, name in sampled),
-        calendar=Calendars(*map(tuple, zip(*calendars, strict=True))) if calendars else None,  # type: ignore[arg-type]
+        calendar=Calendars(*map(tuple, zip(*calendars, strict=True))) if calendars else None,
         process=process,
         process_name=process_name,
         resources=context.resources,

@@ -69,7 +69,7 @@ class Scenario(BaseModel):
     ... )
     >>> scenario.problem().means
     array([50., 70.])
-    >>> Scenario(name="two-prices", horizon=0, span=30, rewards={"kind": "smooth-beta", "groups": 10}, arms=[{"maximum": 1}])
+    >>> scenario.with_(horizon=0)
     Traceback (most recent call last):
     tpstream.model.errors.ScenarioError: horizon: must be at least 1, got 0
     """
@@ -211,7 +211,7 @@ class Scenario(BaseModel):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What was changed since the file was read, by path, as `--set` takes it: for the command that repeats a run."""
+        """What was changed since the file was read, by path, as `--set` takes it; needed to repeat a failed run."""
         return self._settings
 
     def noted(self, settings: Mapping[str, Any]) -> Self:
@@ -253,7 +253,7 @@ class Scenario(BaseModel):
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
-        """All keys as plain JSON values, with every delay at its place, also those that do nothing: errors count them."""
+        """All keys as plain JSON values, with every delay at its place; errors count those that do nothing, too."""
         return self.model_dump(mode="json", serialize_as_any=True)
 
     def with_(self, **changes: Any) -> Self:

@@ -7,7 +7,7 @@ keys of its table as fields and the methods of its protocol. Where the scenario 
 import json
 from typing import Annotated, Any, cast
 
-from pydantic import PlainValidator, SerializeAsAny
+from pydantic import BaseModel, PlainValidator, SerializeAsAny
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
 from tpstream.model.interfaces import BuildContext, DelayProcess
@@ -27,7 +27,7 @@ class BuiltIn:
     """A built-in delay or arrival process as it is registered."""
 
     def __init__(self, settings: type[TimingSettings]) -> None:
-        self.settings = settings
+        self.settings: type[BaseModel] = settings
 
     def build(self, settings: TimingSettings, context: BuildContext) -> Any:
         """The delay or process of these settings."""
