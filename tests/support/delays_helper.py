@@ -47,7 +47,7 @@ def read_arrivals(table: Keys) -> ArrivalTable:
     return table_model(ARRIVALS, str(table["kind"]), ArrivalTable).model_validate(table)
 
 
-def distribution_of(table: Mapping[str, Any]) -> Any:
+def distribution_of(table: Mapping[str, Any]) -> Any:  # noqa: PLR0911 (one for each kind)
     """The distribution of the lags of a delay, before any rounding up, written down independently of its code."""
     match table["kind"]:
         case "geometric":

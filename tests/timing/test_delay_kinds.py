@@ -91,7 +91,7 @@ def test_the_tests_can_fail(wrong: Keys) -> None:
 
 @pytest.mark.parametrize(("table", "mean"), MEANS, ids=str)
 def test_distributions_have_the_documented_means(table: Keys, mean: float) -> None:
-    """The parameters mean what they say: the mean by hand is that of the distribution, and lags have it."""
+    """The distributions that lags are compared with have the means that are worked out by hand."""
     assert distribution_of(table).mean() == pytest.approx(mean)
 
 
