@@ -179,7 +179,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"delays": [{**GEOMETRIC, "p": "0.5"}]}, "delays[0].p: must be a number, got '0.5'"),
     "neither": (
         {"delays": [{"kind": "dropout"}]},
-        "delays[0]: needs the rate or the mean, and not both; give one of them",
+        "delays[0]: needs rate or mean, and not both; give one of them",
     ),
     "negative dropout": (
         {"delays": [{"kind": "dropout", "rate": -1}]},

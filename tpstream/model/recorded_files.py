@@ -61,7 +61,7 @@ def read_recording(path: Path, columns: Sequence[str], key: str, label: str | No
 
     where = f"{key}: {path.name}"
     try:
-        table = _read_table(path, where, columns if label is None else [label, *columns], label)
+        table = _read_table(path, where, columns if label is None else [label, *columns])
         numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
         numbers.flags.writeable = False
         if label is None:
@@ -73,7 +73,7 @@ def read_recording(path: Path, columns: Sequence[str], key: str, label: str | No
     return Recording(numbers, texts.dictionary.to_pylist(), texts.indices.to_numpy().astype(np.int64))
 
 
-def _read_table(path: Path, where: str, wanted: Sequence[str], label: str | None) -> "pa.Table":
+def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
     """The wanted columns, under their names without spaces around them."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
     from pyarrow import csv, parquet  # noqa: PLC0415 (slow to load)
@@ -93,24 +93,17 @@ def _read_table(path: Path, where: str, wanted: Sequence[str], label: str | None
         titles = {title.strip(): title for title in reader.schema.names}
         _check_titles(where, [title.strip() for title in reader.schema.names], wanted)
     uneven.clear()
-
-    def read(numbers: "pa.DataType") -> "pa.Table":
-        types = {titles[name]: pa.string() if name == label else numbers for name in wanted}
-        converting = csv.ConvertOptions(include_columns=list(types), column_types=types)
-        # Rows are numbered only by one thread.
-        reading = csv.ReadOptions(use_threads=False)
-        return csv.read_csv(path, reading, parsing, converting).rename_columns(list(wanted))
-
-    try:
-        table = read(pa.float64())
-    except pa.ArrowInvalid:
-        # Some value is not a number: as text it can be found and named.
-        table = read(pa.string())
+    # As text: a value that is not a number can then be named. Rows are numbered only if one thread reads them.
+    types = {titles[title]: pa.string() for title in wanted}
+    converting = csv.ConvertOptions(
+        include_columns=list(types), column_types=types, strings_can_be_null=True, null_values=[""]
+    )
+    table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parsing, converting)
     if uneven:
         row = uneven[0]
         values = f"{row.actual_columns} values but the first line has {row.expected_columns} titles"
         raise ScenarioError(f"{where} row {row.number - 1}: has {values}; correct it")
-    return table
+    return table.rename_columns(list(wanted))
 
 
 def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> None:
@@ -128,29 +121,27 @@ def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> N
 def _to_numbers(where: str, column: Any, title: str) -> Floats:
     """The column as finite numbers of at least 0."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
 
+    if pa.types.is_string(column.type):
+        column = pc.utf8_trim_whitespace(column)
     try:
         # Not safe: an integer beyond 2^53 may be rounded.
-        numbers = column.cast(pa.float64(), safe=False).to_numpy()
+        numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        numbers = np.array([_to_number(where, row, title, value) for row, value in enumerate(column.to_pylist(), 1)])
+        for row, value in enumerate(column, start=1):
+            try:
+                value.cast(pa.float64())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise _fault(where, row, title, f"{value.as_py()!r} is not a number") from None
+        raise
     good = (numbers >= 0) & (numbers < np.inf)  # NaN fails every comparison
     if not good.all():
         row = int(np.argmin(good))
         value = float(numbers[row])
         fault = "the value is missing" if np.isnan(value) else f"{value} is {'negative' if value < 0 else 'infinite'}"
         raise _fault(where, row + 1, title, fault)
-    return np.asarray(numbers, dtype=np.float64)
-
-
-def _to_number(where: str, row: int, title: str, value: object) -> float:
-    """The number of a value that may be text; NaN if it is missing."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return np.nan
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise _fault(where, row, title, f"{value!r} is not a number") from None
+    return numbers
 
 
 def _fault(where: str, row: int, title: str, fault: str) -> ScenarioError:

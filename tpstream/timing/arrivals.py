@@ -1,6 +1,6 @@
 """Arrivals: when decisions are due."""
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr
@@ -28,10 +28,8 @@ class Poisson(TimingSettings):
 
     rate: PositiveFloat
 
-    @property
-    def regular(self) -> bool:
-        """False: the times are random."""
-        return False
+    regular: ClassVar[bool] = False
+    """The times are random."""
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions, with independent exponential gaps."""
@@ -62,10 +60,8 @@ class Ramp(TimingSettings):
     end: PositiveFloat
     duration: PositiveFloat
 
-    @property
-    def regular(self) -> bool:
-        """False: the times are random."""
-        return False
+    regular: ClassVar[bool] = False
+    """The times are random."""
 
     def cumulative(self, times: Floats) -> Floats:
         """How many decisions are expected up to these times; at the times drawn, a Poisson process of rate 1."""

@@ -19,6 +19,8 @@ class Reporting(TimingSettings):
     `days = [1, 2, 3, 4, 5]` is a world that begins on a Monday and rests at weekends.
     """
 
+    exactly_one = ("every", "days")
+
     every: PositiveFloat | None = None
     first: Annotated[float | None, Field(ge=0)] = None
     days: Annotated[list[Annotated[int, Field(ge=1)]] | None, Field(min_length=1)] = None
@@ -26,8 +28,6 @@ class Reporting(TimingSettings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.every is None) == (self.days is None):
-            raise ValueError("needs every or days, and not both; give one of them")
         if self.days is not None and self.first is not None:
             raise ValueError("first belongs to every; remove it, or use every instead of days")
         return self

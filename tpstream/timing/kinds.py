@@ -5,9 +5,9 @@ keys of its table as fields and the methods of its protocol. Where the scenario 
 """
 
 import json
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import BaseModel, PlainValidator, SerializeAsAny
+from pydantic import BaseModel, PlainValidator, SerializeAsAny, model_validator
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
 from tpstream.model.interfaces import BuildContext, DelayProcess
@@ -17,6 +17,16 @@ from tpstream.timing import DELAYS
 
 class TimingSettings(Settings):
     """The keys of a built-in delay or arrival process, which are the delay or process at the same time."""
+
+    exactly_one: ClassVar[tuple[str, ...]] = ()
+    """Optional keys of which one must be given, and not more."""
+
+    @model_validator(mode="after")
+    def _check_given(self) -> Self:
+        given = [key for key in self.exactly_one if getattr(self, key) is not None]
+        if self.exactly_one and len(given) != 1:
+            raise ValueError(f"needs {' or '.join(self.exactly_one)}, and not both; give one of them")
+        return self
 
     def build(self, context: BuildContext) -> Any:  # noqa: ARG002 (for those that need it)
         """The delay or process in this scenario."""

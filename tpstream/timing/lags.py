@@ -4,7 +4,7 @@ A part that another delay lost has a lag, too: its loss is known when the part w
 """
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
@@ -21,10 +21,8 @@ Size = tuple[int, int]
 class NoDelay(TimingSettings):
     """Parts arrive when they are due: the paper's world."""
 
-    @property
-    def whole(self) -> bool:
-        """True: no offset is changed."""
-        return True
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
         """The schedule as it is."""
@@ -67,10 +65,8 @@ class Geometric(RandomLag):
 
     p: Annotated[float, Field(gt=0, le=1)]
 
-    @property
-    def whole(self) -> bool:
-        """True: every lag is a whole number."""
-        return True
+    whole: ClassVar[bool] = True
+    """Every lag is a whole number."""
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag = n) = p (1 - p)^n; NumPy counts the trials, the success included."""
@@ -82,10 +78,8 @@ class Poisson(RandomLag):
 
     mean: Annotated[float, Field(gt=0, le=1e15)]
 
-    @property
-    def whole(self) -> bool:
-        """True: every lag is a whole number."""
-        return True
+    whole: ClassVar[bool] = True
+    """Every lag is a whole number."""
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag = n) = mean^n exp(-mean) / n!."""
@@ -132,15 +126,11 @@ class ContinuousLag(RandomLag):
 class Lognormal(ContinuousLag):
     """Lags whose logarithm is normal, with deviation sigma; give their median, or the logarithm's mean mu."""
 
+    exactly_one = ("median", "mu")
+
     median: PositiveFloat | None = None
     mu: float | None = None
     sigma: PositiveFloat
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.median is None) == (self.mu is None):
-            raise ValueError("needs the median or mu, and not both; give one of them")
-        return self
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """Lognormal with median exp(mu)."""
@@ -173,17 +163,13 @@ class Pareto(ContinuousLag):
 class Empirical(RandomLag):
     """Lags drawn from observed ones: a CSV file with a column `lag`, or a list; `whole` rounds them up."""
 
+    exactly_one = ("file", "lags")
+
     file: Annotated[str | None, Field(min_length=1)] = None
     lags: Annotated[list[Annotated[float, Field(ge=0)]] | None, Field(min_length=1)] = None
     whole: bool = False
 
     _observed: Floats = PrivateAttr()
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.file is None) == (self.lags is None):
-            raise ValueError("needs a file or lags, and not both; give one of them")
-        return self
 
     def build(self, context: BuildContext) -> Self:
         """The delay with its observed lags; the file is relative to the scenario."""

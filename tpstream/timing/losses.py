@@ -3,10 +3,10 @@
 A lost part keeps its time: the loss is known when the part would have come.
 """
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import DelayKind, Schedule
@@ -18,10 +18,8 @@ class Missing(TimingSettings):
 
     p: Annotated[float, Field(ge=0, le=1)]
 
-    @property
-    def whole(self) -> bool:
-        """True: no offset is changed."""
-        return True
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
         """The schedule with more lost parts."""
@@ -34,19 +32,13 @@ class Dropout(TimingSettings):
     Delays that are listed before it count: a part that they make late can be lost though it was due in time.
     """
 
+    exactly_one = ("rate", "mean")
+
     rate: PositiveFloat | None = None
     mean: PositiveFloat | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.rate is None) == (self.mean is None):
-            raise ValueError("needs the rate or the mean, and not both; give one of them")
-        return self
-
-    @property
-    def whole(self) -> bool:
-        """True: no offset is changed."""
-        return True
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
         """The schedule in which the parts after the pull's moment of dropping out are lost."""
