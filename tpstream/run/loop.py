@@ -4,7 +4,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +129,7 @@ def start_run(
     Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
     one, and the sinks are entered here and left with the stack.
     """
-    world = scenario.build_world(draws.world.seed, draws.world.run)
+    world = replace(draws.world, timing=scenario.build_timing())
     detail: Detail = "all" if options.log is None else options.log.detail
     engine = open_engine(
         options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, indices=detail == "indices"
@@ -146,7 +146,7 @@ def start_run(
     if not pulls_only.names:
         return batches
     # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
-    return _publish_pulls(scenario.build_world(world.seed, world.run), batches, pulls_only)
+    return _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
 
 
 def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
