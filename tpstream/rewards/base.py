@@ -20,7 +20,7 @@ class RewardSettings(Settings):
         """The model for arms with these settings; raises ScenarioError with a key as in "rewards.groups: ..."."""
 
 
-class BuiltIn:
+class BuiltInRewards:
     """A built-in reward model as it is registered."""
 
     def __init__(self, settings: type[RewardSettings], arm_settings: type[BaseModel]) -> None:

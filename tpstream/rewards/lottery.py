@@ -17,7 +17,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltIn, RewardSettings
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 
 class LotteryArmSettings(Settings):
@@ -75,4 +75,4 @@ class LotteryArm:
         return np.multiply(wins, self.prize, dtype=np.float64)
 
 
-KIND: RewardKind = BuiltIn(LotterySettings, LotteryArmSettings)
+KIND: RewardKind = BuiltInRewards(LotterySettings, LotteryArmSettings)

@@ -25,7 +25,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltIn, RewardSettings
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 TOLERANCE = 1e-9
 """How far, as a share of it, a deviation may be outside of a limit of the feasible range: limits are rounded, too."""
@@ -119,4 +119,4 @@ def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) ->
     return PlaylistArm(songs, levels, settings.gradual, arm.mean, coherence)
 
 
-KIND: RewardKind = BuiltIn(PlaylistSettings, PlaylistArmSettings)
+KIND: RewardKind = BuiltInRewards(PlaylistSettings, PlaylistArmSettings)

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaincc
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltIn, RewardSettings
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 
 class PriceArmSettings(Settings):
@@ -66,4 +66,4 @@ class PriceArm:
         return np.diff(sold, axis=1, prepend=0) * self.price
 
 
-KIND: RewardKind = BuiltIn(PriceSettings, PriceArmSettings)
+KIND: RewardKind = BuiltInRewards(PriceSettings, PriceArmSettings)

@@ -15,7 +15,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltIn, RewardSettings, check_groups
+from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
 
 SpreadName = Literal["even", "first", "last", "single", "random"]
 Spread = Callable[[np.random.Generator, Floats, int], Floats]
@@ -136,4 +136,4 @@ def shape(given: Shape | None, key: str, default: Floats) -> Floats:
     return np.array(given, dtype=np.float64)
 
 
-KIND: RewardKind = BuiltIn(SmoothBetaSettings, SmoothBetaArmSettings)
+KIND: RewardKind = BuiltInRewards(SmoothBetaSettings, SmoothBetaArmSettings)

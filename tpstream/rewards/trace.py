@@ -18,7 +18,7 @@ from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.recorded_files import Recording, file_version, read_recording
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltIn, RewardSettings, check_groups
+from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
 
 TOLERANCE = 1e-9
 """How far a row may exceed the given maximum, as a share of it: sums of decimal fractions are rounded."""
@@ -142,4 +142,4 @@ def chosen_maximum(given: float | None, largest: float, key: str, name: str) -> 
     return largest if given is None else given
 
 
-KIND: RewardKind = BuiltIn(TraceSettings, TraceArmSettings)
+KIND: RewardKind = BuiltInRewards(TraceSettings, TraceArmSettings)

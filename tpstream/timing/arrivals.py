@@ -10,7 +10,7 @@ from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import ArrivalKind, BuildContext
 from tpstream.model.recorded_files import read_column
 from tpstream.model.world import Regular
-from tpstream.timing.kinds import BuiltIn, TimingSettings
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 
 class RegularArrivals(TimingSettings):
@@ -114,8 +114,8 @@ class Trace(TimingSettings):
         return self._recorded[:horizon].copy()
 
 
-REGULAR: ArrivalKind = BuiltIn(RegularArrivals)
-POISSON: ArrivalKind = BuiltIn(Poisson)
-BATCHES: ArrivalKind = BuiltIn(Batches)
-RAMP: ArrivalKind = BuiltIn(Ramp)
-TRACE: ArrivalKind = BuiltIn(Trace)
+REGULAR: ArrivalKind = BuiltInTiming(RegularArrivals)
+POISSON: ArrivalKind = BuiltInTiming(Poisson)
+BATCHES: ArrivalKind = BuiltInTiming(Batches)
+RAMP: ArrivalKind = BuiltInTiming(Ramp)
+TRACE: ArrivalKind = BuiltInTiming(Trace)

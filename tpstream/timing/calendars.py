@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, model_validator
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, DelayKind
-from tpstream.timing.kinds import BuiltIn, TimingSettings
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 
 class Reporting(TimingSettings):
@@ -65,4 +65,4 @@ class Reporting(TimingSettings):
         return np.array(waits, dtype=np.int64)
 
 
-REPORTING: DelayKind = BuiltIn(Reporting)
+REPORTING: DelayKind = BuiltInTiming(Reporting)

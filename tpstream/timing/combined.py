@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, DelayKind, DelayProcess, Schedule
-from tpstream.timing.kinds import BuiltIn, InnerDelay, TimingSettings, build_inner
+from tpstream.timing.kinds import BuiltInTiming, InnerDelay, TimingSettings, build_inner
 from tpstream.timing.lags import NoDelay, Per
 
 
@@ -110,6 +110,6 @@ class Lump(TimingSettings):
         return Schedule(np.repeat(moments, schedule.offsets.shape[1], axis=1), schedule.lost)
 
 
-BY_ARM: DelayKind = BuiltIn(ByArm)
-REWARD_DEPENDENT: DelayKind = BuiltIn(RewardDependent)
-LUMP: DelayKind = BuiltIn(Lump)
+BY_ARM: DelayKind = BuiltInTiming(ByArm)
+REWARD_DEPENDENT: DelayKind = BuiltInTiming(RewardDependent)
+LUMP: DelayKind = BuiltInTiming(Lump)

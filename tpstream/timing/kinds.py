@@ -33,7 +33,7 @@ class TimingSettings(Settings):
         return self
 
 
-class BuiltIn:
+class BuiltInTiming:
     """A built-in delay or arrival process as it is registered."""
 
     def __init__(self, settings: type[TimingSettings]) -> None:

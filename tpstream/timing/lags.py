@@ -12,7 +12,7 @@ from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, DelayKind, Schedule
 from tpstream.model.recorded_files import read_column
-from tpstream.timing.kinds import BuiltIn, TimingSettings
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 Per = Literal["part", "pull"]
 Size = tuple[int, int]
@@ -188,12 +188,12 @@ class Empirical(RandomLag):
         return drawn
 
 
-NONE: DelayKind = BuiltIn(NoDelay)
-CONSTANT: DelayKind = BuiltIn(Constant)
-GEOMETRIC: DelayKind = BuiltIn(Geometric)
-POISSON: DelayKind = BuiltIn(Poisson)
-UNIFORM: DelayKind = BuiltIn(Uniform)
-LOGNORMAL: DelayKind = BuiltIn(Lognormal)
-WEIBULL: DelayKind = BuiltIn(Weibull)
-PARETO: DelayKind = BuiltIn(Pareto)
-EMPIRICAL: DelayKind = BuiltIn(Empirical)
+NONE: DelayKind = BuiltInTiming(NoDelay)
+CONSTANT: DelayKind = BuiltInTiming(Constant)
+GEOMETRIC: DelayKind = BuiltInTiming(Geometric)
+POISSON: DelayKind = BuiltInTiming(Poisson)
+UNIFORM: DelayKind = BuiltInTiming(Uniform)
+LOGNORMAL: DelayKind = BuiltInTiming(Lognormal)
+WEIBULL: DelayKind = BuiltInTiming(Weibull)
+PARETO: DelayKind = BuiltInTiming(Pareto)
+EMPIRICAL: DelayKind = BuiltInTiming(Empirical)

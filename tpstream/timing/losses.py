@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import DelayKind, Schedule
-from tpstream.timing.kinds import BuiltIn, TimingSettings
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 
 class Missing(TimingSettings):
@@ -47,5 +47,5 @@ class Dropout(TimingSettings):
         return Schedule(schedule.offsets, schedule.lost | (schedule.offsets > moments))
 
 
-MISSING: DelayKind = BuiltIn(Missing)
-DROPOUT: DelayKind = BuiltIn(Dropout)
+MISSING: DelayKind = BuiltInTiming(Missing)
+DROPOUT: DelayKind = BuiltInTiming(Dropout)

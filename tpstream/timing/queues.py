@@ -8,7 +8,7 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.errors import ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, DelayKind, PullContext
-from tpstream.timing.kinds import BuiltIn, TimingSettings
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 if TYPE_CHECKING:
     import simpy
@@ -69,4 +69,4 @@ class LabQueue(TimingSettings):
         turn.callbacks.append(begin)
 
 
-LAB_QUEUE: DelayKind = BuiltIn(LabQueue)
+LAB_QUEUE: DelayKind = BuiltInTiming(LabQueue)
