@@ -135,29 +135,10 @@ class Scenario(BaseModel):
     def parse(
         cls, keys: Mapping[str, Any], folder: str | Path = ".", *, source: str | None = None, check: bool = True
     ) -> Self:
-        """The scenario of a mapping such as a TOML file gives.
+        """The scenario of a mapping such as a TOML file gives; relative file names in it start in `folder`.
 
-        Parameters
-        ----------
-        keys
-            The keys of a scenario file.
-        folder
-            Where relative file names in it start.
-        source
-            The file that errors name.
-        check
-            Whether rewards and timing are built once, to see that everything fits together; without it recorded
-            rewards need not be there.
-
-        Returns
-        -------
-        Scenario
-            The scenario.
-
-        Raises
-        ------
-        ScenarioError
-            If what the keys say cannot be used.
+        `source` is the file that errors name. Without `check` the rewards and delays are not built to see that all keys
+        fit together, so that recorded ones need not be there.
         """
         scenario = cls.__new__(cls)
         scenario._take(keys, Path(folder), source)  # noqa: SLF001 (its own)
@@ -286,15 +267,7 @@ class Scenario(BaseModel):
     def problem(self) -> Problem:
         """What a policy is told about the world before the first round, with the true means of the arms.
 
-        Returns
-        -------
-        Problem
-            The problem. A policy that may not know the means is told `problem().without_means()`.
-
-        Examples
-        --------
-        >>> Scenario.load("setting-1").problem().groups
-        20
+        A policy that may not know the means is told `problem().without_means()`.
         """
         return self._problem
 
@@ -332,33 +305,11 @@ class Scenario(BaseModel):
             return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
 
     def build_world(self, seed: int, run: int) -> World:
-        """The world of one run under one policy, with models of its own.
+        """All that an engine needs for one run, besides a policy; `run` counts the runs of a seed, from 0.
 
         Rewards, delays and arrivals are built anew, so that the state of a user-written one cannot pass from one run to
-        another. Files are read again only if they changed.
-
-        Parameters
-        ----------
-        seed
-            The seed of all random streams.
-        run
-            The number of the run, from 0.
-
-        Returns
-        -------
-        World
-            All that an engine needs besides a policy.
-
-        Raises
-        ------
-        ScenarioError
-            If a model cannot be built, or if a number is negative or not whole.
-
-        Examples
-        --------
-        >>> scenario = Scenario.load("setting-1")
-        >>> scenario.build_world(7, 0).rewards is scenario.build_world(7, 0).rewards
-        False
+        another; files are read again only if they changed. Policies of one run share the rewards and sampled delays,
+        and each has arrivals and process delays of its own, from `build_timing`.
         """
         return World(self.problem(), self.build_rewards(), seed, run, self.drain, self.build_timing())
 
