@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tpstream.analysis.theory import bounds_of
-from tpstream.experiment.bounds import known_to_theory
+from tpstream.scenario.bounds import policy_groups
 from tpstream.figures.style import STYLE, draw_curves, name_lines, regret_figure, save_figure
 from tpstream.paper.claims import NAMES
 from tpstream.paper.reproduction import Curves, Reproduction
@@ -160,7 +160,7 @@ def draw_between_bounds(found: Reproduction, name: str, policies: Sequence[str],
     """The regret of some policies, the bounds of each, and the lower ones."""
     scenario = found.scenarios[name]
     choices = [scenario.policy(policy) for policy in policies]
-    known = [(NAMES.get(label, label), kind, groups) for label, kind, groups in known_to_theory(choices)]
+    known = [(NAMES.get(label, label), kind, groups) for label, kind, groups in policy_groups(choices)]
     curve = {NAMES.get(policy, policy): found.curves(name, policy).since(TENTH_ROUND) for policy in policies}
     rounds = next(iter(curve.values())).rounds
     bounds = bounds_of(scenario.problem(), known)

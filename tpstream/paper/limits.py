@@ -10,7 +10,7 @@ import numpy as np
 
 from tpstream.analysis.intervals import LEVEL, RESAMPLES, t_interval
 from tpstream.analysis.theory import bounds_of, fr_beats_ew_from, lower_slope
-from tpstream.experiment.bounds import known_to_theory
+from tpstream.scenario.bounds import policy_groups
 from tpstream.model.arrays import Floats, Ints
 from tpstream.paper.reproduction import Curves, Reproduction
 from tpstream.scenario.scenario import PolicyChoice, Scenario
@@ -63,7 +63,7 @@ def ceilings(found: Reproduction) -> list[Ceiling]:
     checks = []
     for setting, scenario, study in found.worlds():
         choices = {choice.label: choice for choice in map(scenario.policy, setting.policies)}
-        for bound in bounds_of(scenario.problem(), known_to_theory(choices.values())):
+        for bound in bounds_of(scenario.problem(), policy_groups(choices.values())):
             if bound.upper:
                 share = float((study.regret(bound.name) / bound.at(study.rounds)).max())
                 covered = is_covered(scenario, choices[bound.name])
