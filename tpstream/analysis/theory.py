@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,7 +119,13 @@ def _log(rounds: ArrayLike) -> Floats:
     return np.log(np.asarray(rounds, dtype=np.float64))[..., np.newaxis]
 
 
-UPPER: dict[str, Callable[[Problem, ArrayLike, int], Floats]] = {
+class UpperBound(Protocol):
+    """A function that computes a policy's upper bound after so many rounds."""
+
+    def __call__(self, problem: Problem, rounds: ArrayLike, groups: int) -> Floats: ...  # noqa: D102
+
+
+UPPER: dict[str, UpperBound] = {
     "ucb1": upper_ucb1,
     "delayed-ucb1": upper_delayed,
     "tp-ucb-fr": upper_fr,
