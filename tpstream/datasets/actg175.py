@@ -25,41 +25,6 @@ SEED = 175
 NEEDED = ("arms", "days", "cens")
 """The columns of the data: treatment, days observed, and 1 if an event ended the observation."""
 TRACE, SCENARIO = "actg175.csv", "actg175.toml"
-TEMPLATE = """\
-# The randomised HIV trial ACTG 175 (Hammer et al. 1996): {patients:,} patients, four treatments, two years.
-# Prepared by `tpstream data actg175`. A unit of time is a block of 28 days; part j is 1 if a patient was free of events
-# up to the end of block j. A block pays at most 1, as {groups} groups ask for, but blocks of one patient are not
-# independent: who had an event has no more free blocks.
-
-name = "actg175"
-horizon = {patients}            # patients
-span = {blocks}                 # blocks of 28 days
-seed = 1
-drain = true              # the trial ends with the last read-out
-
-[rewards]
-kind = "trace"
-file = "{trace}"
-draw = "resample"
-groups = {groups}
-{arms}
-[arrivals]
-kind = "poisson"          # patients per block: enrolment takes about eleven blocks
-rate = 195.0
-
-[[delays]]
-kind = "constant"         # a block is known at its end
-lag = 1.0
-
-[[policies]]
-kind = "uniform"          # fixed randomisation, as in the trial
-[[policies]]
-kind = "delayed-ucb1"     # waits for all 24 blocks of a patient
-[[policies]]
-kind = "tp-ucb-fr"
-[[policies]]
-kind = "tp-ucb-ew"
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +47,9 @@ def prepare(folder: Path, *, force: bool = False, seed: int = SEED) -> Prepared:
     event_days = complete(arm, days.astype(np.float64), event == 1, np.random.default_rng(seed))
     blocks = free_blocks(event_days)
     write_trace(trace, ARMS, arm, np.arange(BLOCKS) < blocks[:, np.newaxis])
-    write_scenario(scenario, TEMPLATE, ARMS, BLOCKS, patients=len(arm), blocks=BLOCKS, groups=BLOCKS, trace=TRACE)
+    write_scenario(
+        scenario, "actg175_template.toml", ARMS, BLOCKS, patients=len(arm), blocks=BLOCKS, groups=BLOCKS, trace=TRACE
+    )
     return Prepared(trace, scenario, arm, blocks, left_early(days, event == 1))
 
 

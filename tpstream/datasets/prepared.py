@@ -1,6 +1,7 @@
 """What preparing a data set writes: a trace with a row for each recorded pull, and a scenario that replays it."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def write_trace(path: Path, names: Sequence[str], arm: Ints, parts: Bools) -> No
 
 
 def write_scenario(path: Path, template: str, names: Sequence[str], maximum: int, **values: object) -> None:
-    """Write the template with these values filled in, and a table for each arm."""
+    """Write the scenario: a template of this folder with these values filled in, and a table for each arm."""
+    text = files(__package__).joinpath(template).read_text(encoding="utf-8")
     arms = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {maximum}\n' for name in names)
-    path.write_text(template.format(arms=arms, **values), encoding="utf-8")
+    path.write_text(text.format(arms=arms, **values), encoding="utf-8")

@@ -21,35 +21,6 @@ from tpstream.model.errors import ScenarioError
 CANDIDATES = 10_000
 """How many of the most played sets of songs are searched for sets that share no song."""
 Keys = NDArray[np.uint64]
-SCENARIO = """\
-# The paper's Spotify experiment on real sessions: {playlists} playlists of {songs} songs.
-# Prepared by `tpstream data spotify`. A song has four levels. The {songs} groups are what the paper's policies assume;
-# songs of one session are not independent.
-
-name = "spotify"
-horizon = 100_000
-span = {span}                 # {songs} songs of {levels} levels
-seed = 1
-
-[rewards]
-kind = "trace"
-file = "{trace}"
-draw = "resample"
-groups = {songs}
-{arms}
-[[policies]]
-kind = "ucb1"             # clairvoyant: is shown every cumulative reward at the pull
-
-[[policies]]
-kind = "delayed-ucb1"
-start = "random"          # the start behind the published numbers; the paper's algorithm box says "round-robin"
-
-[[policies]]
-kind = "tp-ucb-fr"
-
-[[policies]]
-kind = "tp-ucb-ew"
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +67,8 @@ def prepare(
     parts = np.concatenate(chosen)[:, :, np.newaxis] > np.arange(LEVELS)
     arm = np.repeat(np.arange(arms), [len(levels) for levels in chosen])
     write_trace(out, names, arm, parts.reshape(-1, SPAN))
-    write_scenario(
-        scenario, SCENARIO, names, SPAN, playlists=arms, songs=SONGS, span=SPAN, levels=LEVELS, trace=out.name
-    )
+    values = {"playlists": arms, "songs": SONGS, "span": SPAN, "levels": LEVELS, "trace": out.name}
+    write_scenario(scenario, "spotify_template.toml", names, SPAN, **values)
     return Prepared(out, scenario, counts, [levels.sum(axis=1, dtype=np.int64) for levels in chosen])
 
 

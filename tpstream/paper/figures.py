@@ -47,20 +47,14 @@ def draw_all(found: Reproduction, folder: Path) -> list[str]:
 
 def draw_setting_1(found: Reproduction, path: Path) -> None:
     """A panel for TP-UCB-FR and one for TP-UCB-EW, with all numbers of groups that they assume."""
-    with new_figure(path, 11.5, 4.8) as figure:
-        panels = figure.subplots(1, 2, sharey=True)
-        drawn = []
-        for axes, kind in zip(panels, (FR, EW), strict=True):
-            curves = {NAMES[policy]: found.curves("setting-1", policy) for policy in (UCB1, DELAYED)}
-            colours = {NAMES[policy]: COLOURS[policy] for policy in (UCB1, DELAYED)}
-            for groups, shade in zip(ASSUMED_GROUPS, SHADES[kind], strict=True):
-                curves[f"{groups} groups"] = found.curves("setting-1", with_groups(kind, groups))
-                colours[f"{groups} groups"] = shade
-            draw_panel(axes, f"{NAMES[kind]}, by the groups that it assumes", curves, colours)
-            drawn.append((axes, curves, colours))
-        panels[1].set_ylabel("")
-        for axes, curves, colours in drawn:
-            label_ends(axes, curves, colours)
+    panels = []
+    for kind in (FR, EW):
+        policies = {NAMES[policy]: policy for policy in (UCB1, DELAYED)}
+        policies |= {f"{groups} groups": with_groups(kind, groups) for groups in ASSUMED_GROUPS}
+        curves = {name: found.curves("setting-1", policy) for name, policy in policies.items()}
+        colours = dict(zip(curves, (COLOURS[UCB1], COLOURS[DELAYED], *SHADES[kind]), strict=True))
+        panels.append((f"{NAMES[kind]}, by the groups that it assumes", curves, colours))
+    draw_panels(path, 11.5, 4.8, panels)
 
 
 def draw_family(found: Reproduction, path: Path) -> None:
@@ -71,7 +65,7 @@ def draw_family(found: Reproduction, path: Path) -> None:
         for row, setting in zip(panels, settings, strict=True):
             for axes, pair in zip(row, GRID, strict=True):
                 curves = {policy: found.curves(family_scenario(setting, *pair), policy) for policy in NAMES}
-                draw_panel(axes, "", curves, COLOURS)
+                draw_panel(axes, curves, COLOURS)
                 axes.set_xlabel("round" if setting == settings[-1] else "")
                 axes.set_ylabel(f"Setting {setting}\npseudo-regret" if pair == GRID[0] else "")
                 if setting == settings[0]:
@@ -85,27 +79,18 @@ def draw_starts(found: Reproduction, path: Path) -> None:
     """Delayed-UCB1 with both starts, for both spans of Setting 2; thin lines are single runs."""
     names = {DELAYED: "random", ROUND_ROBIN: "round-robin"}
     colours = {name: COLOURS[policy] for policy, name in names.items()}
-    with new_figure(path, 11.5, 4.2) as figure:
-        panels = figure.subplots(1, 2)
-        drawn = []
-        for axes, pair in zip(panels, GRID[:2], strict=True):
-            curves = {name: found.curves(family_scenario("2", *pair), policy) for policy, name in names.items()}
-            draw_panel(axes, f"Delayed-UCB1 by its start: span {pair[0]}, {pair[1]} groups", curves, colours)
-            for name, one in curves.items():
-                axes.plot(one.rounds, one.regret.T, color=colours[name], linewidth=0.4, alpha=0.35, zorder=1)
-            axes.set_ylim(0, 1.03 * max(float(one.final.max()) for one in curves.values()))
-            drawn.append(curves)
-        for axes, curves in zip(panels, drawn, strict=True):
-            label_ends(axes, curves, colours)
+    panels = []
+    for span, groups in GRID[:2]:
+        scenario = family_scenario("2", span, groups)
+        curves = {name: found.curves(scenario, policy) for policy, name in names.items()}
+        panels.append((f"Delayed-UCB1 by its start: span {span}, {groups} groups", curves, colours))
+    draw_panels(path, 11.5, 4.2, panels, single_runs=True)
 
 
 def draw_average(found: Reproduction, path: Path, setting: str, title: str) -> None:
     """One panel for a setting, averaged over its scenarios."""
     curves = {name: found.average(SETTINGS[setting], policy) for policy, name in NAMES.items()}
-    with new_figure(path, 8, 4.8) as figure:
-        axes = figure.subplots()
-        draw_panel(axes, title, curves, policy_colours(curves))
-        label_ends(axes, curves, policy_colours(curves))
+    draw_panels(path, 8, 4.8, [(title, curves, policy_colours(curves))])
 
 
 def draw_all_bounds(found: Reproduction, folder: Path) -> list[Path]:
@@ -134,16 +119,34 @@ def draw_between_bounds(found: Reproduction, path: Path, name: str, policies: Se
     )
 
 
-def draw_panel(axes: Axes, title: str, curves: Mapping[str, Curves], colours: Mapping[str, str]) -> None:
+def draw_panels(
+    path: Path,
+    width: float,
+    height: float,
+    panels: Sequence[tuple[str, Mapping[str, Curves], Mapping[str, str]]],
+    *,
+    single_runs: bool = False,
+) -> None:
+    """Panels side by side, each with title, curves and colours; the lines are named at their ends."""
+    with new_figure(path, width, height) as figure:
+        row = figure.subplots(1, len(panels), sharey=not single_runs, squeeze=False)[0]
+        for axes, (title, curves, colours) in zip(row, panels, strict=True):
+            draw_panel(axes, curves, colours)
+            axes.set_title(title, loc="left", fontweight="bold", pad=12)
+            for name, one in curves.items() if single_runs else ():
+                axes.plot(one.rounds, one.regret.T, color=colours[name], linewidth=0.4, alpha=0.35, zorder=1)
+            if single_runs:
+                axes.set_ylim(0, 1.03 * max(float(one.final.max()) for one in curves.values()))
+        for axes in () if single_runs else row[1:]:
+            axes.set_ylabel("")  # the axis is that of the first panel
+        for axes, (_, curves, colours) in zip(row, panels, strict=True):  # when the layout of all panels is known
+            label_lines(axes, {name: float(one.final.mean()) for name, one in curves.items()}, colours)
+
+
+def draw_panel(axes: Axes, curves: Mapping[str, Curves], colours: Mapping[str, str]) -> None:
     """Lines and bands from round 0."""
     rounds = next(iter(curves.values())).rounds
     draw_regret(axes, rounds, {name: one.interval for name, one in curves.items()}, colours)
-    axes.set_title(title, loc="left", fontweight="bold", pad=12)
-
-
-def label_ends(axes: Axes, curves: Mapping[str, Curves], colours: Mapping[str, str]) -> None:
-    """Name the lines at their ends; call it when all panels are drawn."""
-    label_lines(axes, {name: float(one.final.mean()) for name, one in curves.items()}, colours)
 
 
 FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Reproduction, Path], None]]] = {

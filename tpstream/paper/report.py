@@ -288,7 +288,7 @@ def _count(holds: "pd.Series[bool]") -> str:
 
 
 def _range(values: "pd.Series[float]", form: str, unit: str) -> str:
-    return f"{values.min():{form}} to {values.max():{form}}{unit}, {values.mean():{form}}{unit}"
+    return f"{values.min():{form}} to {values.max():{form}}{unit} (mean {values.mean():{form}})"
 
 
 def _with_half(values: Iterable[float], halves: Iterable[float], form: str = ",.0f") -> list[str]:
