@@ -1,6 +1,7 @@
 """The draws of a run: the n-th pull of an arm pays the same, and meets the same delays, whatever the policy.
 
-Digests of a block of rewards: sums of consecutive parts, added in the order of the parts."""
+Digests of a block of rewards: sums of consecutive parts, added in the order of the parts.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Which engine serves: the compiled one where it can, else SimPy, and why.
 
-The bus: hands every event to every subscriber, in order."""
+The bus: hands every event to every subscriber, in order.
+"""
 
 from collections.abc import Iterator
 from functools import lru_cache

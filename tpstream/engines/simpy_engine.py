@@ -1,6 +1,7 @@
 """The SimPy engine, the reference: a process per pull emits its parts, a policy process decides, the bus tells.
 
-The timetable of one pull: when each of its parts comes to which end, and when the pull is closed."""
+The timetable of one pull: when each of its parts comes to which end, and when the pull is closed.
+"""
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace

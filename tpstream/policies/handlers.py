@@ -6,7 +6,8 @@ the empty ones below (see loader.py): Numba keeps compiled code on disk only for
 How a policy in the shared form follows a record: it decides at every pull and hears what was recorded.
 
 Like hearing.py, this file is loaded once for each policy, with that policy's functions in the place of the imported
-ones (see loader.py)."""
+ones (see loader.py).
+"""
 
 from typing import Any, NamedTuple
 

@@ -1,6 +1,7 @@
 """The choice of an arm with the largest index.
 
-Sums that do not depend on the order of their terms: each is a pair of the rounded sum and what rounding lost."""
+Sums that do not depend on the order of their terms: each is a pair of the rounded sum and what rounding lost.
+"""
 
 import math
 

@@ -1,6 +1,7 @@
 """Loads loops for a policy: with its functions inside, and their machine code kept on disk.
 
-The fingerprint of compiled code: another one whenever something that was compiled into it is another."""
+The fingerprint of compiled code: another one whenever something that was compiled into it is another.
+"""
 
 import atexit
 import hashlib
