@@ -95,9 +95,9 @@ def compare(
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
-    from tpstream.experiment.bounds import scenario_bounds
     from tpstream.experiment.executors import default_jobs
     from tpstream.figures.style import prepare_figure
+    from tpstream.scenario.bounds import scenario_bounds
     from tpstream.scenario.policy_choice import label_of
 
     check_log_options(log, log_format, log_detail)

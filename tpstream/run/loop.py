@@ -19,7 +19,7 @@ from tpstream.model.events import Events, Kind
 from tpstream.model.notes import logger
 from tpstream.model.world import World
 from tpstream.run.measures import Measures, RunMeasures
-from tpstream.run.options import LogOptions, Progress, RunOptions
+from tpstream.run.options import Progress, RunOptions
 from tpstream.run.sinks import subscribe_all
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
@@ -74,13 +74,15 @@ def run_policies(
                 seed,
                 run,
                 rounds,
-                _overwriting(options) if results else options,
+                options,
                 meter,
             )
             results |= dict(zip(remaining, found, strict=True))
             break
         except PolicyFailure as failure:
             results[remaining.pop(failure.number)] = PolicyResult(failure=str(failure))
+            if options.log is not None:  # the logs of the others were begun
+                options = replace(options, log=replace(options.log, force=True))
     meter.finish()
     return [results[number] for number in range(len(choices))]
 
@@ -223,11 +225,3 @@ def error_line(error: Exception) -> str:
     origin = error.__cause__ if ours else error
     frames = traceback.extract_tb(origin.__traceback__) if origin and not isinstance(origin, TpstreamError) else []
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
-
-
-def _overwriting(options: RunOptions) -> RunOptions:
-    """The same options; logs that are there already are overwritten."""
-    if options.log is None:
-        return options
-    log = LogOptions(options.log.place, options.log.format, options.log.detail, force=True)
-    return RunOptions(options.engine, log, options.sinks, options.progress)
