@@ -31,7 +31,7 @@ from tpstream.model.numba_support import compiled_loop
 from tpstream.model.world import Problem
 
 if TYPE_CHECKING:
-    from tpstream.analysis.theory import Bound, Known
+    from tpstream.analysis.theory import Bound, PolicyGroups
 
 NEEDED = ("time", "kind", "round", "arm", "value")
 """The columns of a log that are read."""
@@ -80,7 +80,7 @@ class LogRegret:
     accounts: Mapping[str, Account]
     notes: tuple[str, ...]
     problem: Problem
-    known: "tuple[Known, ...]"
+    known: "tuple[PolicyGroups, ...]"
 
     @property
     def bounds(self) -> "list[Bound]":

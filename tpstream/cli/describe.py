@@ -103,7 +103,7 @@ def theory(
     """Print the paper's lower and upper bounds of a scenario, and from when on TP-UCB-FR's beats TP-UCB-EW's."""
     from tpstream.analysis.theory import fr_beats_ew_from
     from tpstream.cli.run import load_scenario
-    from tpstream.experiment.bounds import scenario_bounds, with_all_kinds
+    from tpstream.scenario.bounds import scenario_bounds, with_all_kinds
 
     chosen = load_scenario(scenario, horizon, plugin)
     problem = chosen.problem()

@@ -96,8 +96,8 @@ def compare(
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
     from tpstream.experiment.executors import default_jobs
-    from tpstream.experiment.bounds import scenario_bounds
     from tpstream.figures.style import prepare_figure
+    from tpstream.scenario.bounds import scenario_bounds
     from tpstream.scenario.policy_choice import label_of
 
     check_log_options(log, log_format, log_detail)
@@ -126,7 +126,7 @@ def compare(
             progress=progress,
         )
     study.plot(path, log_rounds=log_x, bounds=scenario_bounds(chosen, policy) if theory else ())
-    ends = [label_of(chosen, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
+    ends = [label_of(chosen.policies, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
     shown = study.value(*ends) if value else None
     if out is not None and shown is not None:
         write_table(out / "value.csv", shown)

@@ -79,7 +79,7 @@ def make_plan(
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
     if options.log is not None and options.log.format is not None:
         check_streams(options.log.format)
-    seed, requests = scenario.seed if seed is None else seed, request_policies(scenario, policies)
+    seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
     cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
     compiled = all(
@@ -152,7 +152,7 @@ def apply_settings(
 
 def changed(scenario: Scenario, policies: Sequence[str | PolicyForm] | None, settings: Sequence[Setting]) -> Scenario:
     """The scenario with these settings; it lists the policies that were asked for, with their parameters."""
-    here, choices = apply_settings(scenario, request_policies(scenario, policies), settings)
+    here, choices = apply_settings(scenario, request_policies(scenario.policies, policies), settings)
     tables = [
         {"kind": choice.form.name, "name": choice.label, **choice.parameters.model_dump(mode="json")}
         for choice in choices
