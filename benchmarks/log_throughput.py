@@ -1,4 +1,4 @@
-"""How fast and how small are the formats of a log, measured against plain ways to write the same events?
+"""How fast and how small the formats of a log are, measured against plain ways to write the same events.
 
 The events are those of Setting 1: canonical order, real uniform rewards, an arm for every round. Each way works in a
 process of its own, which also tells its peak memory, and is handed the events in stretches of 100,000, as arrays; the
