@@ -1,8 +1,8 @@
 """How many modules of ours a command passes: those of which a function runs, between the typed words and the result.
 
 Usage: python benchmarks/modules_passed.py [--list]. A profile hook notes the file of every Python function that is
-called; all modules are imported before, so that what runs while a module is imported does not count. Fewer modules are fewer files to read for someone who
-follows a command.
+called; all modules are imported before, so that what runs while a module is imported does not count. Fewer modules are
+fewer files to read for someone who follows a command.
 """
 
 import json

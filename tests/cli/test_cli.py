@@ -14,8 +14,7 @@ from command import Command, CommandResult, tpstream
 from studies import PAPER, TOML, read_lines, small
 
 from tpstream import compare
-from tpstream.cli import describe
-from tpstream.cli import run as simulate
+from tpstream.cli import describe, run as simulate
 from tpstream.cli.output import show_progress
 from tpstream.experiment import compare as compare_module
 from tpstream.model.errors import StudyError

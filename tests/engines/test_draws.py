@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from worlds import Run, run_world, table_of, table_world, table_worlds, world_of
 
 from tpstream.engines.draws import Draws, DrawsReader

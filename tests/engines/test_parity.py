@@ -4,8 +4,7 @@ import numba
 import numpy as np
 import pytest
 from heard import HANDLERS, policy_with
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from parity import (
     BUILTIN,
     case_of,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from worlds import VARIANTS, build_policy, due_events, first_mismatch, parameters_of, run_world, table_of, table_world
 
-from tpstream.engines import simpy_clock as timeline
-from tpstream.engines import simpy_engine
+from tpstream.engines import simpy_clock as timeline, simpy_engine
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy

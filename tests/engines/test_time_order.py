@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from worlds import VARIANTS, Run, TableArm, due_events, parameters_of, run_world, table_of, table_world, table_worlds
 
 from tpstream.model.arrays import Floats

@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tpstream.figures.style import COLOURS, policy_colours, spread_apart
 

@@ -6,8 +6,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, logs, make_events, make_header, write_log
 
 import tpstream

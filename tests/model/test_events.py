@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from log_samples import bits, logs, make_events, split
 
 from tpstream.log.schema import Header

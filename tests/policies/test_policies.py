@@ -3,8 +3,7 @@
 import literal
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy import stats
 from worlds import (
     PAPER,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from strategies import scenarios
 from studies import ASYNCHRONOUS, read_lines, small
 from tampering import Line, place_of, swap, tamper, write_lines

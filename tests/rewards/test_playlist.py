@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from rewards_helper import build, draw, standard_errors_off
 
 from tpstream.model.errors import ScenarioError

@@ -1,4 +1,4 @@
-"""What a run reports is open: a measure that is added in one place reaches the store, `Study.measure` and the tables."""
+"""What a run reports is open: a measure added in one place reaches the store, `Study.measure` and the tables."""
 
 from pathlib import Path
 

@@ -9,11 +9,9 @@ from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies import delayed_ucb1, tp_ucb_fr
 from tpstream.policies.base import GroupParameters, SharedPolicy
-from tpstream.policies.delayed_ucb1 import DelayedParameters, DelayedUcb1State
-from tpstream.policies.delayed_ucb1 import decide as decide_delayed
+from tpstream.policies.delayed_ucb1 import DelayedParameters, DelayedUcb1State, decide as decide_delayed
 from tpstream.policies.index import total
-from tpstream.policies.tp_ucb_fr import TpUcbFrState
-from tpstream.policies.tp_ucb_fr import decide as decide_fr
+from tpstream.policies.tp_ucb_fr import TpUcbFrState, decide as decide_fr
 
 NOTES = ("notes", Floats)
 """What was received of each arm, and the number of pulls that it is taken to be of: (rounds, arms, 2)."""

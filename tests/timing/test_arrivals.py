@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from delays_helper import RATE, Keys, build_arrivals, read_arrivals
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 from scipy import integrate, stats
 from strategies import arrival_tables

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from delays_helper import Keys, build_delay
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import reporting_tables
 
 ANY = reporting_tables(whole=False) | reporting_tables(whole=True)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from delays_helper import build_delay, equal, sample
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import sampled_delays
 
 from tpstream.model.arrays import Floats

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from delays_helper import NAMES, Keys, build_delay, equal, lags_of, read_delay, sample
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 from strategies import delay_tables, inner_delays, sampled_delays
 
