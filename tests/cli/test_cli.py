@@ -14,8 +14,7 @@ from command import Command, CommandResult, tpstream
 from studies import PAPER, TOML, read_lines, small
 
 from tpstream import compare
-from tpstream.cli import describe
-from tpstream.cli import run as simulate
+from tpstream.cli import describe, study
 from tpstream.cli.output import show_progress
 from tpstream.experiment import compare as compare_module
 from tpstream.model.errors import StudyError
@@ -25,7 +24,7 @@ from tpstream.rewards import REWARDS
 from tpstream.scenario.files import shipped
 
 __all__ = ["tpstream"]
-MODULES = (simulate, describe)
+MODULES = (study, describe)
 """The modules that have commands; importing them adds the commands."""
 MAIN = "from tpstream.cli.app import main; main()"
 
