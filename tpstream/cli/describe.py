@@ -1,8 +1,7 @@
 """Commands that describe what there is (validate, list, schema, theory) and that begin a plug-in (new)."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,17 +10,6 @@ from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, f
 from tpstream.cli.output import print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
-
-
-class Listable(StrEnum):
-    """What `list` can show."""
-
-    policies = "policies"
-    rewards = "rewards"
-    delays = "delays"
-    arrivals = "arrivals"
-    sinks = "sinks"
-    scenarios = "scenarios"
 
 
 @command("Describe")
@@ -56,18 +44,23 @@ def validate(
 
 @command("Describe", name="list")
 def list_names(
-    what: Annotated[Listable, typer.Argument(help="What to list.", show_default=False)], *, plugin: Plugins = None
+    what: Annotated[
+        Literal["policies", "rewards", "delays", "arrivals", "sinks", "scenarios"],
+        typer.Argument(help="What to list.", show_default=False),
+    ],
+    *,
+    plugin: Plugins = None,
 ) -> None:
     """List the policies, reward models, delays, arrival processes, sinks or scenarios that can be used by name."""
     load_plugins(plugin)
-    if what is Listable.scenarios:
+    if what == "scenarios":
         from tpstream.scenario.files import describe_shipped
 
         print_table(["scenario", "about"], [list(row) for row in describe_shipped().items()])
         return
     from tpstream.scenario.catalogue import describe
 
-    print_table([what.value, "about", "parameters"], describe(what.value))
+    print_table([what, "about", "parameters"], describe(what))
 
 
 @command("Describe")
@@ -123,19 +116,12 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
         typer.echo(NO_PROOF)
 
 
-class PluginKinds(StrEnum):
-    """The kinds of plug-ins that `new` writes."""
-
-    delay = "delay"
-    policy = "policy"
-    reward = "reward"
-    arrival = "arrival"
-    sink = "sink"
-
-
 @command("Describe", example="new delay post-office --out plugins")
 def new(
-    kind: Annotated[PluginKinds, typer.Argument(help="What to write.", show_default=False)],
+    kind: Annotated[
+        Literal["delay", "policy", "reward", "arrival", "sink"],
+        typer.Argument(help="What to write.", show_default=False),
+    ],
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="What scenarios will call it, e.g. post-office.", show_default=False)
     ],
@@ -145,8 +131,8 @@ def new(
     """Write a plug-in that works, and its test, to be changed into what you need."""
     from tpstream.templates.scaffold import SECTIONS, write_plugin
 
-    plugin, test = write_plugin(kind.value, name, out)
+    plugin, test = write_plugin(kind, name, out)
     typer.echo(f"plug-in: {plugin}")
     typer.echo(f"test:    {test}")
     typer.echo(f"Try it:  pytest {test}")
-    typer.echo(f"Use it:  tpstream list {SECTIONS[kind.value]} --plugin {plugin}")
+    typer.echo(f"Use it:  tpstream list {SECTIONS[kind]} --plugin {plugin}")

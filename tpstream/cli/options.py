@@ -6,37 +6,13 @@ app.py). An option that is handed on to `compare` needs nothing but a field of `
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
-
-
-class LogFormats(StrEnum):
-    """The formats in which a run can write its log."""
-
-    jsonl = "jsonl"
-    arrow = "arrow"
-
-
-class LogDetails(StrEnum):
-    """How much of a run its log holds."""
-
-    all = "all"
-    pulls = "pulls"
-    indices = "indices"
-
-
-class Engines(StrEnum):
-    """The engines that can be asked for."""
-
-    auto = "auto"
-    compiled = "compiled"
-    simpy = "simpy"
 
 
 def at_least(least: int) -> Callable[[int | None], int | None]:
@@ -101,7 +77,7 @@ Jobs = Annotated[
     ),
 ]
 Engine = Annotated[
-    Engines,
+    Literal["auto", "compiled", "simpy"],
     typer.Option(
         "--engine", "-e", help="The compiled loop, SimPy, or (auto) compiled where it can; they decide alike."
     ),
@@ -308,22 +284,22 @@ class FolderFlags:
 class RunFlags:
     """What is asked of every run: the engine, its log, and who else hears it. The names are those of `RunKeywords`."""
 
-    engine: Engine = Engines.auto
+    engine: Engine = "auto"
     logs: LogFolder = None
     log_format: Annotated[
-        LogFormats,
+        Literal["jsonl", "arrow"],
         typer.Option(
             "--log-format", help="Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."
         ),
-    ] = LogFormats.jsonl
+    ] = "jsonl"
     log_detail: Annotated[
-        LogDetails,
+        Literal["all", "pulls", "indices"],
         typer.Option(
             "--log-detail",
             help="Every event; only the pulls, for regret and not for a replay; or every event and the policy's "
             "indices.",
         ),
-    ] = LogDetails.all
+    ] = "all"
     force: Force = False
     sinks: Annotated[
         list[str] | None,
@@ -337,11 +313,10 @@ class RunFlags:
     ] = None
 
     def __post_init__(self) -> None:
-        for name, value in (("format", self.log_format), ("detail", self.log_detail)):
-            if self.logs is None and value not in {LogFormats.jsonl, LogDetails.all}:
-                raise typer.BadParameter(f"--log-{name} {value.value} is about logs; name a folder for them with --log")
+        for name, value, default in (("format", self.log_format, "jsonl"), ("detail", self.log_detail, "all")):
+            if self.logs is None and value != default:
+                raise typer.BadParameter(f"--log-{name} {value} is about logs; name a folder for them with --log")
 
     def keywords(self) -> dict[str, Any]:
         """The same as keywords of `compare`."""
-        values = {name: value.value if isinstance(value, StrEnum) else value for name, value in vars(self).items()}
-        return {**values, "sinks": self.sinks or ()}
+        return {**vars(self), "sinks": self.sinks or ()}

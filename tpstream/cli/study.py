@@ -14,7 +14,6 @@ from tpstream.cli.app import command
 from tpstream.cli.describe import NO_PROOF
 from tpstream.cli.options import (
     Engine,
-    Engines,
     FolderFlags,
     LogX,
     OutputFlags,
@@ -140,7 +139,7 @@ def sweep(
         bool, flag("--together", help="The first values of all sets together, the second ones together, ...")
     ] = False,
     folder: FolderFlags,
-    engine: Engine = Engines.auto,
+    engine: Engine = "auto",
     figure: Annotated[Path | None, figure_option("logs/NAME-sweep.png, or sweep.png in --out")] = None,
     output: OutputFlags,
 ) -> None:
@@ -158,7 +157,7 @@ def sweep(
             varied,
             study.policies,
             together=together or in_file,
-            engine=engine.value,
+            engine=engine,
             **study.keywords(),
             **keywords,
         )
