@@ -50,10 +50,7 @@ def regret(
     arm's mean for every round minus all that was delivered. Outstanding is what open pulls are expected to pay yet.
     """
     from tpstream.analysis.log_regret import log_regret
-    from tpstream.figures.style import prepare_figure
 
-    if figure is not None:
-        prepare_figure(figure)
     result = log_regret(logs, only_pulls=pulls)
     table = result.table()
     if figure is not None:
@@ -105,10 +102,7 @@ def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> N
     whether the groups of a pull are independent (a permutation test at the level 1 %).
     """
     from tpstream.analysis.diagnose import diagnose as diagnose_logs
-    from tpstream.figures.style import prepare_figure
 
-    if figure is not None:
-        prepare_figure(figure)
     found = diagnose_logs(logs)
     if figure is not None:
         from tpstream.figures.logs import diagnosis_figure

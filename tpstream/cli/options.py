@@ -31,10 +31,19 @@ def flag(*names: str, help: str) -> Any:
     return typer.Option(*names, metavar="", help=help)
 
 
+def check_figure(path: Path | None) -> Path | None:
+    """The path of a figure; an error, before anything runs, if no figure can be written there."""
+    if path is not None:
+        from tpstream.figures.style import prepare_figure
+
+        prepare_figure(path)
+    return path
+
+
 def figure_option(default: str) -> Any:
     """The option that says where a figure goes."""
     help = "Draws a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced."
-    return typer.Option("--figure", "-f", metavar="FILE", show_default=default, help=help)
+    return typer.Option("--figure", "-f", metavar="FILE", callback=check_figure, show_default=default, help=help)
 
 
 ScenarioPath = Annotated[

@@ -23,6 +23,7 @@ from tpstream.cli.options import (
     StudyFlags,
     Theory,
     at_least,
+    check_figure,
     figure_option,
     flag,
 )
@@ -176,12 +177,12 @@ def sweep(
 
 def figure_path(figure: Path | None, out: Path | None, name_in_out: str, name: str) -> Path:
     """Where the figure goes: as asked for, else into the folder of the results, else into logs/."""
-    from tpstream.figures.style import prepare_figure
-
-    path = figure or (out / name_in_out if out else Path("logs") / name)
-    if figure is not None or out is None:
-        prepare_figure(path)
-    return path
+    if figure is not None:
+        return figure
+    if out is not None:
+        return out / name_in_out
+    check_figure(Path("logs") / name)
+    return Path("logs") / name
 
 
 @contextmanager

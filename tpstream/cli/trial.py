@@ -29,10 +29,6 @@ def trial(
     from tpstream.trial import trial as trial_module
 
     scenario = study.load()
-    if figure is not None:
-        from tpstream.figures.style import prepare_figure
-
-        prepare_figure(figure)
     with show_progress(scenario.name, show=output.progress) as progress:
         result = trial_module.trial(
             scenario, study.policies, logs=log, force=force, progress=progress, **study.keywords()
