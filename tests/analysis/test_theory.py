@@ -24,9 +24,9 @@ from tpstream.analysis.theory import (
     upper_fr,
 )
 from tpstream.cli.app import main
-from tpstream.experiment.bounds import known_to_theory, scenario_bounds
 from tpstream.model.errors import PolicyError
 from tpstream.model.world import Problem
+from tpstream.scenario.bounds import policy_groups, scenario_bounds
 
 Bound = Callable[[Problem, float, int], float]
 
@@ -232,7 +232,7 @@ def test_bounds_of_setting_1() -> None:
 def test_listed_policies_have_bounds() -> None:
     """A scenario's bounds: two lower ones, and an upper one for each policy that the theory knows."""
     scenario = Scenario.load("setting-1")
-    found = bounds_of(scenario.problem(), [*known_to_theory(scenario.choices()), ("mine", "mine", None)])
+    found = bounds_of(scenario.problem(), [*policy_groups(scenario.choices()), ("mine", "mine", None)])
     assert [bound.name for bound in found] == [
         "lower bound, any rewards",
         "lower bound, 20 groups",

@@ -13,7 +13,7 @@ from scipy import stats
 from studies import small
 
 from tpstream import compare
-from tpstream.analysis.intervals import fieller, recovery
+from tpstream.analysis.intervals import fieller_interval, recovery
 from tpstream.cli.app import main
 from tpstream.model.errors import UnknownNameError
 
@@ -40,7 +40,7 @@ def test_the_ends_of_the_scale(own: np.ndarray, fraction: float) -> None:
 @given(Numerators, Denominators)
 def test_the_interval_is_what_a_t_test_does_not_reject(numerators: np.ndarray, denominators: np.ndarray) -> None:
     """At both ends of Fieller's interval r, the test of mean(n - r d) = 0 has a p-value of 5 %; inside it is larger."""
-    low, high = fieller(numerators, denominators)
+    low, high = fieller_interval(numerators, denominators)
     assume(high - low > 1e-4)  # else the p-value is lost in rounding
     values = [stats.ttest_1samp(numerators - ratio * denominators, 0.0).pvalue for ratio in (low, high)]
     np.testing.assert_allclose(values, 0.05, rtol=1e-3)

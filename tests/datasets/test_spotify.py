@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tpstream import Scenario, simulate
 from tpstream.cli.app import main
 from tpstream.datasets.spotify_playlists import Prepared, add_counts, most_played, prepare
-from tpstream.datasets.spotify_sessions import Sieve, log_files, read_sessions
+from tpstream.datasets.spotify_sessions import SessionCounts, log_files, read_sessions
 from tpstream.model.errors import ScenarioError
 
 HEADER = (
@@ -102,15 +102,15 @@ def test_six_most_played_playlists(prepared: Prepared) -> None:
 
 
 def test_every_bad_session_is_dropped_for_its_reason(prepared: Prepared) -> None:
-    """The sieve says how many sessions were dropped and why."""
-    assert prepared.sieve.dropped == {
+    """The counts say how many sessions were dropped and why."""
+    assert prepared.counts.dropped == {
         "not 20 songs": 1,
         "incomplete": 1,
         "another context": 1,
         "context switch": 1,
         "repeated song": 1,
     }
-    assert (prepared.sieve.read, prepared.sieve.kept) == (63 + 11 + 5, 63 + 11)
+    assert (prepared.counts.read, prepared.counts.kept) == (63 + 11 + 5, 63 + 11)
 
 
 def test_rows_are_the_sessions_levels(tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_rows_are_the_sessions_levels(tmp_path: Path) -> None:
     assert trace[[f"x{part}" for part in range(1, 81)]].to_numpy().tolist() == [expected]
 
 
-def test_pieces_change_nothing(folder: Path) -> None:
-    """Sessions that are cut by the end of a piece are put together again."""
-    whole, parts = Sieve(), Sieve()
+def test_chunks_change_nothing(folder: Path) -> None:
+    """Sessions that are cut by the end of a chunk are put together again."""
+    whole, parts = SessionCounts(), SessionCounts()
     few = list(read_sessions(folder / "log_0.csv", whole))
-    many = list(read_sessions(folder / "log_0.csv", parts, piece=4000))
+    many = list(read_sessions(folder / "log_0.csv", parts, chunk=4000))
     assert len(many) > 10 > len(few)
     levels = [np.concatenate([sessions.levels for sessions in found]).tolist() for found in (few, many)]
     assert (levels[0], vars(whole)) == (levels[1], vars(parts))

@@ -161,7 +161,7 @@ def test_what_was_set_is_repeated(tpstream: Call) -> None:
 def test_a_parameter_that_was_set_is_repeated() -> None:
     """The policy is column_values with all its parameters, those that were set among them."""
     scenario = Scenario.load("setting-1")
-    asked = request_policies(scenario, ["ucb1", "tp-ucb-fr"])
+    asked = request_policies(scenario.policies, ["ucb1", "tp-ucb-fr"])
     (cell,) = make_cells(scenario, asked, {"policies.tp-ucb-fr.groups": [5]}, 3, ())
     repeat = how_to_repeat(scenario, cell.settings, cell.policies[1].choice, 3, 7)
     assert "--policy tp-ucb-fr:groups=5,ties=random --horizon" in repeat

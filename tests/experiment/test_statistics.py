@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from studies import small
 
 from tpstream import Study, compare
@@ -80,11 +81,13 @@ def test_bootstrap_without_spread() -> None:
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (1, 1), (77, 1000)])
 def test_wilson(successes: int, trials: int) -> None:
-    """Wilson's interval, from its formula."""
+    """Wilson's interval from its formula, which is also SciPy's."""
     z, share = NORMAL.inv_cdf(0.975), successes / trials
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     half = z / (1 + z**2 / trials) * math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
     assert wilson_interval(successes, trials) == pytest.approx((centre - half, centre + half), abs=1e-12)
+    found = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+    assert wilson_interval(successes, trials) == pytest.approx((found.low, found.high), abs=1e-12)
     assert all(math.isnan(bound) for bound in wilson_interval(0, 0))
 
 

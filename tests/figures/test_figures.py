@@ -1,10 +1,13 @@
-"""Figures: labels that keep apart."""
+"""Figures: labels that keep apart, and colours of policies."""
+
+import subprocess
+import sys
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpstream.figures.style import spread
+from tpstream.figures.style import COLOURS, policy_colours, spread_apart
 
 heights = st.lists(st.floats(0, 1000), min_size=1, max_size=12)
 gaps = st.floats(0.1, 50)
@@ -13,21 +16,53 @@ gaps = st.floats(0.1, 50)
 @given(heights, gaps)
 def test_labels_are_a_gap_apart(at: list[float], gap: float) -> None:
     """Any two labels are at least a gap apart."""
-    assert np.diff(np.sort(spread(np.array(at), gap))).min(initial=gap) >= gap * (1 - 1e-9) - 1e-9
+    assert np.diff(np.sort(spread_apart(np.array(at), gap))).min(initial=gap) >= gap * (1 - 1e-9) - 1e-9
 
 
 @given(heights, gaps)
 def test_labels_keep_their_order(at: list[float], gap: float) -> None:
     """A label that belongs below another one stays below it."""
-    moved = spread(np.array(at), gap)
+    moved = spread_apart(np.array(at), gap)
     assert all(moved[one] < moved[other] for one in range(len(at)) for other in range(len(at)) if at[one] < at[other])
 
 
 def test_labels_with_room_stay() -> None:
     """Labels that are apart already are not moved."""
-    assert spread(np.array([30.0, 0.0, 10.0]), 10.0).tolist() == [30.0, 0.0, 10.0]
+    assert spread_apart(np.array([30.0, 0.0, 10.0]), 10.0).tolist() == [30.0, 0.0, 10.0]
 
 
 def test_labels_share_the_way() -> None:
     """Three labels at one height move apart evenly around it."""
-    assert spread(np.array([5.0, 5.0, 5.0]), 2.0).tolist() == [3.0, 5.0, 7.0]
+    assert spread_apart(np.array([5.0, 5.0, 5.0]), 2.0).tolist() == [3.0, 5.0, 7.0]
+
+
+def test_the_papers_policies_keep_their_colours() -> None:
+    """Whatever else is drawn and in whatever order, each of the four kinds has its own colour."""
+    colours = policy_colours(["uniform", "TP-UCB-EW", "delayed-ucb1:start=random", "tp-ucb-fr", "mine", "ucb1"])
+    assert [colours[label] for label in ("ucb1", "delayed-ucb1:start=random", "tp-ucb-fr", "TP-UCB-EW")] == list(
+        COLOURS[:4]
+    )
+    assert [colours["uniform"], colours["mine"]] == list(COLOURS[4:6])
+
+
+@given(st.lists(st.sampled_from(["ucb1", "tp-ucb-fr", "tp-ucb-fr:groups=5", "mine", "yours"]), unique=True))
+def test_policies_have_different_colours(labels: list[str]) -> None:
+    """No two policies share a colour while there are enough of them, also two of one kind."""
+    colours = policy_colours(labels)
+    assert list(colours) == labels
+    assert len(set(colours.values())) == len(labels)
+
+
+def test_many_policies_share_colours() -> None:
+    """Colours are used again where there are more policies than colours."""
+    assert len(policy_colours([f"policy-{number}" for number in range(20)])) == 20
+
+
+def test_matplotlib_waits_for_a_figure() -> None:
+    """Importing what studies import does not import Matplotlib or scipy.stats."""
+    code = (
+        "import sys, tpstream.figures.style, tpstream.figures.sweep, tpstream.scenario.bounds; "
+        "print([name for name in ('matplotlib', 'scipy.stats', 'scipy.optimize') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

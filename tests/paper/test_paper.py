@@ -3,9 +3,11 @@
 import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,43 +15,49 @@ from hypothesis import strategies as st
 from tpstream import Scenario
 from tpstream.cli.app import main
 from tpstream.model.errors import UnknownNameError
-from tpstream.paper.cells import POLICY, Agreement, agreement
+from tpstream.paper.agreement import compare_numbers, mean_and_half
+from tpstream.paper.bound_checks import lower_checks, upper_checks
 from tpstream.paper.claims import NO, NOISE, YES, judge
-from tpstream.paper.limits import Estimate, bootstrap, ceilings, crossing, floors, last_crossings
-from tpstream.paper.markdown import table
-from tpstream.paper.published import KINDS, RUNS, Z95, setting2_percent, setting2_regret, setting4_parameters
-from tpstream.paper.report import write_report
-from tpstream.paper.reproduction import Reproduction, reproduce
-from tpstream.paper.settings import DELAYED, EW, FR, GRID, SETTINGS, Setting, family_scenario, find_settings
+from tpstream.paper.estimates import Estimate, bootstrap, crossing, last_crossings
+from tpstream.paper.published import RUNS, Z95, setting2_percent, setting2_regret, setting4_parameters
+from tpstream.paper.report import fill_template, markdown_table, write_report
+from tpstream.paper.reproduction import Curves, Reproduction, reproduce
+from tpstream.paper.settings import DELAYED, EW, FR, GRID, NAMES, SETTINGS, Setting, family_scenario, find_settings
 
 FEW = 6
 """Runs against the published numbers."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def few() -> Reproduction:
     """A few runs of one cell of Setting 2 at the paper's horizon."""
     cell = Setting("2", "one cell", (family_scenario("2", 100, 10),))
     return reproduce([cell], runs=FEW, jobs=2)
 
 
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """All settings with two runs of 400 rounds."""
-    return reproduce(find_settings(None), runs=2, jobs=2, horizon=400, folder=tmp_path_factory.mktemp("studies"))
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the runs of `short` are kept."""
+    return tmp_path_factory.mktemp("studies")
+
+
+@pytest.fixture(scope="session")
+def short(folder: Path) -> Reproduction:
+    """All settings with three runs of 6,000 rounds, made once for all tests."""
+    return reproduce(find_settings(None), runs=3, jobs=2, horizon=6000, folder=folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [FR, EW, "delayed-ucb1"])
-def test_published_regret(few: Reproduction, kind: str) -> None:
+@pytest.mark.parametrize("policy", [FR, EW, DELAYED])
+def test_published_regret(few: Reproduction, policy: str) -> None:
     """A few runs agree with the published regret of Setting 2 (span 100, 10 groups).
 
     The standard deviation is the published one, so the difference in standard errors is standard normal for an exact
     implementation: each of the three tests fails for a wrong reason with probability 0.0009 (3.3 standard errors).
     """
-    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and kind == @kind")
+    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and policy == @policy")
     (published,), (half,) = rows["regret"], rows["ci95"]
-    final = few.curves(family_scenario("2", 100, 10), POLICY[kind]).final
+    final = few.curves(family_scenario("2", 100, 10), policy).final
     error = half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))
     assert abs(float(final.mean()) - published) / error < 3.3
 
@@ -57,7 +65,7 @@ def test_published_regret(few: Reproduction, kind: str) -> None:
 @pytest.mark.slow
 def test_planted_fault_is_seen(few: Reproduction) -> None:
     """The test above has teeth: TP-UCB-FR's published regret is far from TP-UCB-EW's runs, by over 30 errors."""
-    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and kind == 'tp-ucb-fr'")
+    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and policy == 'tp-ucb-fr'")
     (published,), (half,) = rows["regret"], rows["ci95"]
     final = few.curves(family_scenario("2", 100, 10), EW).final
     assert abs(float(final.mean()) - published) / (half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))) > 30
@@ -79,7 +87,7 @@ def test_order_of_policies(few: Reproduction) -> None:
 
 def test_no_upper_bound_is_broken(short: Reproduction) -> None:
     """In every setting no run exceeds its upper bound."""
-    assert max(one.share for one in ceilings(short)) < 1
+    assert upper_checks(short)["share"].max() < 1
 
 
 @pytest.mark.slow
@@ -91,7 +99,7 @@ def test_lower_bound_is_not_undercut(few: Reproduction) -> None:
     standard deviation of 9,629, against 2,742). For normal slopes Student's noncentral distribution makes that 3e-71,
     and the other four less together; the smallest of all 5 times 166 groups of six in those runs was 16.5.
     """
-    assert all(one.low > one.least for one in floors(few))
+    assert lower_checks(few).eval("low > least").all()
 
 
 def test_report(short: Reproduction, tmp_path: Path) -> None:
@@ -101,31 +109,23 @@ def test_report(short: Reproduction, tmp_path: Path) -> None:
     shown = re.findall(r"\]\(images/(.*?)\)", text)
     assert sorted(shown) == sorted(file.name for file in files[1:])
     assert all(file.stat().st_size > 10_000 for file in files[1:])
-    assert "400 rounds instead of the paper's" in text
+    assert "6,000 rounds instead of the paper's" in text
     assert "standard errors" not in text
 
 
-def test_runs_are_kept(tmp_path: Path) -> None:
-    """What was run is not run again: a second reproduction from the same folder has the same regrets, in no time."""
-    settings = find_settings(["spotify"])
-    first, second = (reproduce(settings, runs=2, jobs=1, horizon=300, folder=tmp_path) for _ in range(2))
-    one, other = (found.studies["spotify-like"] for found in (first, second))
+def test_runs_are_kept(short: Reproduction, folder: Path) -> None:
+    """What was run is not run again: a second reproduction from the same folder has the same regrets and times."""
+    again = reproduce(find_settings(["spotify"]), runs=3, jobs=1, horizon=6000, folder=folder)
+    one, other = (found.studies["spotify-like"] for found in (short, again))
     assert [one.regret(policy).tolist() for policy in one.records] == [
         other.regret(policy).tolist() for policy in other.records
     ]
     assert [times.tolist() for times in one.seconds.values()] == [times.tolist() for times in other.seconds.values()]
 
 
-def full_report(runs: int, tmp_path: Path) -> str:
-    """The report of a reproduction that claims to be full: short runs, but the horizon is said to be the paper's."""
-    found = reproduce(find_settings(None), runs=runs, jobs=2, horizon=6000)
-    claimed = Reproduction(found.settings, found.runs, None, found.studies, found.scenarios, found.seconds, found.jobs)
-    return write_report(claimed, tmp_path / "reproduction.md")[0].read_text()
-
-
-def test_full_report(tmp_path: Path) -> None:
+def test_full_report(short: Reproduction, tmp_path: Path) -> None:
     """With the paper's horizon every published number has its row, and runs that are too short are found out."""
-    text = full_report(3, tmp_path)
+    text = write_report(replace(short, horizon=None), tmp_path / "reproduction.md")[0].read_text()
     rows = [line for line in text.splitlines() if re.match(r"\| 2(\.\d)? \| \d+ \| \d+ \| (UCB1|Del|TP)", line)]
     assert len(rows) == 64
     assert "0 of 16 cells" in text
@@ -133,6 +133,7 @@ def test_full_report(tmp_path: Path) -> None:
     assert all(
         f"## {title}" in text for title in ("In short", "What the paper says in words", "What differs", "Theory")
     )
+    assert "$" not in text
 
 
 def test_paper_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,16 +164,16 @@ def test_settings_in_the_papers_order() -> None:
 
 def test_published_tables_fit_together() -> None:
     """The main text's percentages follow from the appendix's regrets, to the last digit."""
-    regrets = setting2_regret().query("setting == '2'").set_index(["span", "groups", "kind"])["regret"]
-    for span, groups, kind, percent, _ in setting2_percent().itertuples(index=False):
-        share = 100 * regrets[span, groups, kind] / regrets[span, groups, "delayed-ucb1"]
+    regrets = setting2_regret().query("setting == '2'").set_index(["span", "groups", "policy"])["regret"]
+    for span, groups, policy, percent, _ in setting2_percent().itertuples(index=False):
+        share = 100 * regrets[span, groups, policy] / regrets[span, groups, DELAYED]
         assert share == pytest.approx(percent, abs=0.005 + 1e-9)
 
 
 def test_published_numbers_are_complete() -> None:
     """There are 64 cells: four settings, four pairs of span and groups, four policies."""
-    cells = set(setting2_regret()[["setting", "span", "groups", "kind"]].itertuples(index=False, name=None))
-    wanted = {(name, *cell, kind) for name in ("2", "2.1", "2.2", "2.3") for cell in GRID for kind in KINDS.values()}
+    cells = set(setting2_regret()[["setting", "span", "groups", "policy"]].itertuples(index=False, name=None))
+    wanted = {(name, *pair, policy) for name in ("2", "2.1", "2.2", "2.3") for pair in GRID for policy in NAMES}
     assert cells == wanted
 
 
@@ -193,13 +194,16 @@ def test_scenarios_of_all_settings_exist() -> None:
 
 def test_agreement() -> None:
     """Hand-worked: half-widths 3 and 4 make 5, so a difference of 5 is 1.96 standard errors, and 5 % of 100."""
-    near, far = Agreement(105, 3, 100, 4), Agreement(105.1, 3, 100, 4)
-    assert (near.percent, near.errors, near.agrees, far.agrees) == (5.0, pytest.approx(1.96), True, False)
+    table = pd.DataFrame({"ours": [105.0, 105.1], "half": 3.0, "published": 100.0, "published_half": 4.0})
+    found = compare_numbers(table)
+    assert found["percent"].tolist() == pytest.approx([5.0, 5.1])
+    assert found["errors"][0] == pytest.approx(1.96)
+    assert found["agrees"].tolist() == [True, False]
 
 
 def test_our_interval_is_the_papers_kind() -> None:
     """Half of our interval is 1.96 standard deviations divided by the root of the runs."""
-    assert agreement(np.array([1.0, 2.0, 3.0, 4.0]), 2, 1).half == pytest.approx(1.96 * 1.2909944487 / 2)
+    assert mean_and_half(np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx((2.5, 1.96 * 1.2909944487 / 2))
 
 
 def test_crossing_by_hand() -> None:
@@ -220,7 +224,7 @@ def test_crossing_is_followed_by_negatives(values: list[int], runs: int) -> None
     """After the crossing the mean difference is negative at every checkpoint, and at the one before it is not."""
     rounds = np.arange(1, len(values) + 1) * 10
     regret = np.tile(np.array(values, dtype=float), (runs, 1))
-    found = crossing(rounds, regret, np.zeros_like(regret))
+    found = crossing(Curves(rounds, regret), Curves(rounds, np.zeros_like(regret)))
     assert all(value < 0 for round, value in zip(rounds, values, strict=True) if round > found.value)
     before = [value for round, value in zip(rounds, values, strict=True) if round <= found.value]
     assert found.value == 10 or before[-1] >= 0
@@ -241,5 +245,14 @@ def test_verdicts(value: float, verdict: str) -> None:
 
 
 def test_table() -> None:
-    """A table in Markdown; numbers to the right."""
-    assert table(["a", "b"], [["x", "1"]], right=1) == ["| a | b |", "| --- | ---: |", "| x | 1 |", ""]
+    """A table in Markdown; numbers to the right, truth values in words."""
+    table = pd.DataFrame({"a": ["x", "y"], "b": [True, False], "c": [1, 0]})
+    lines = ["| a | b | c |", "| --- | --- | ---: |", "| x | yes | 1 |", "| y | **no** | 0 |"]
+    assert markdown_table(table, right=1).splitlines() == lines
+
+
+def test_parts_without_their_values_are_left_out() -> None:
+    """The text under a heading is left out if one of its values, or one of its figures, is missing."""
+    template = "# Page\n\n## One\n\n$one\n\n### Two\n\n$two\n\n## Three\n\n![3](images/3.png)\n\n## End\n\nof $one\n"
+    assert fill_template(template, {"one": "1"}, []) == "# Page\n\n## One\n\n1\n\n## End\n\nof 1\n"
+    assert "![3](images/3.png)" in fill_template(template, {"one": "1"}, ["3.png"])

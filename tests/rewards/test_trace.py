@@ -74,8 +74,8 @@ def test_a_name_that_looks_like_a_number_is_a_name(tmp_path: Path) -> None:
     """If all labels are names of arms they are names, even where they could be numbers."""
     (tmp_path / "rows.csv").write_text(HEADER + "1,1,2\n0,3,4\n")
     kind = REWARDS.find("trace")
-    place = BuildContext(["1", "0"], 2, tmp_path)
-    rewards = kind.build(kind.settings(file="rows.csv"), [kind.arm_settings()] * 2, place)
+    context = BuildContext(["1", "0"], 2, tmp_path)
+    rewards = kind.build(kind.settings(file="rows.csv"), [kind.arm_settings()] * 2, context)
     assert rows_of(rewards) == [[[1, 2]], [[3, 4]]]
 
 
@@ -100,7 +100,7 @@ def test_given_maximum_and_groups(tmp_path: Path) -> None:
     [
         ("", r"cannot be read \(Empty CSV file\); give CSV or \.parquet"),
         (b"arm\xff,x1\n", r"cannot be read \(.*\); give CSV or \.parquet"),
-        (HEADER + "a,1\n", r"cannot be read \(.*Expected 3 columns, got 2.*\); give CSV or \.parquet"),
+        (HEADER + "a,1\n", r"row 1: has 2 values but the first line has 3 titles; correct it"),
         ("arm,x1,X2\na,1,2\n", r"has no column 'x2' \(did you mean 'X2'\?\); it needs arm and x1 to x2"),
         ("arm,x1,x2,x1\na,1,2,3\n", r"has 2 columns 'x1'; keep one"),
         (SMALL + "a, 1,few\n", r"row 4, column x2: 'few' is not a number; give a finite number >= 0"),

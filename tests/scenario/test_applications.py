@@ -115,12 +115,12 @@ def test_what_the_policies_make_of_a_lump(run: Callable[[Case], Outcome]) -> Non
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 @pytest.mark.parametrize("form", ["jsonl", "arrow"])
 def test_regular_and_none_are_the_papers_world(tmp_path: Path, policy: str, engine: str, form: str) -> None:
-    """Decisions at every round and no delays, column_values out, leave the same bytes as nothing said about time."""
+    """Decisions at every round and no delays, written out, leave the same bytes as nothing said about time."""
     plain = small(horizon=100)
-    column_values = plain.with_(arrivals={"kind": "regular"}, delays=[{"kind": "none"}])
-    for scenario, name in ((plain, "plain"), (column_values, "column_values")):
+    written_out = plain.with_(arrivals={"kind": "regular"}, delays=[{"kind": "none"}])
+    for scenario, name in ((plain, "plain"), (written_out, "written_out")):
         simulate(scenario, policy, engine=engine, log=tmp_path / f"{name}.{form}")
-    assert (tmp_path / f"plain.{form}").read_bytes() == (tmp_path / f"column_values.{form}").read_bytes()
+    assert (tmp_path / f"plain.{form}").read_bytes() == (tmp_path / f"written_out.{form}").read_bytes()
 
 
 def test_weekly_reports_come_weekly() -> None:

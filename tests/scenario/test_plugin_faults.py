@@ -120,7 +120,7 @@ def test_rewards_go_wrong(tmp_path: Path, fault: str, engine: EngineName) -> Non
     """The reward model is named, with the arm, the pull and the part."""
     wrong, message = REWARD_FAULTS[fault]
     answer = later_wrong(wrong)
-    REGISTRIES["rewards"].added["bad"] = Kind(lambda settings, arms, place: Rewards([Arm(answer) for _ in arms], 1))  # noqa: ARG005
+    REGISTRIES["rewards"].added["bad"] = Kind(lambda settings, arms, context: Rewards([Arm(answer) for _ in arms], 1))  # noqa: ARG005
     names = [{"name": name} for name in ("low", "middle", "high")]
     told = failure(tmp_path, small(horizon=HORIZON, rewards={"kind": "bad"}, arms=names), "uniform", engine)
     assert re.search(message, told), told

@@ -20,9 +20,9 @@ __all__ = ["forgetful"]
 pytestmark = pytest.mark.usefixtures("forgetful")
 
 GOOD = """
-from tpstream.timing.lags import LagKind
+from tpstream.timing.kinds import BuiltInTiming
 from tpstream.timing.lags import Poisson
-KIND = LagKind(Poisson)
+KIND = BuiltInTiming(Poisson)
 """
 BAD: dict[str, tuple[str, str]] = {
     "syntax": ("x = (\n", "line 1: SyntaxError: '(' was never closed; mend the file"),
@@ -43,8 +43,8 @@ BAD: dict[str, tuple[str, str]] = {
         "PLUGINS['delays']['lump'] is the name of a built-in delay; choose another one",
     ),
     "a class": (
-        GOOD + 'PLUGINS = {"delays": {"new": LagKind}}\n',
-        "is the class LagKind; give an instance, as in LagKind()",
+        GOOD + 'PLUGINS = {"delays": {"new": BuiltInTiming}}\n',
+        "is the class BuiltInTiming; give an instance, as in BuiltInTiming()",
     ),
     "another object": (
         'PLUGINS = {"delays": {"new": 3}}\n',
@@ -52,7 +52,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "another kind": (
         GOOD + 'PLUGINS = {"rewards": {"new": KIND}}\n',
-        "is a LagKind without arm_settings; a reward model",
+        "is a BuiltInTiming without arm_settings; a reward model",
     ),
     "odd settings": (
         GOOD + 'KIND.settings = dict\nPLUGINS = {"delays": {"new": KIND}}\n',

@@ -211,10 +211,13 @@ def test_the_problem() -> None:
     assert problem.means.tolist() == [0.5, 1, 1.5]
 
 
-def test_rewards_are_built_once() -> None:
-    """PolicyRequest again, a scenario gives the same reward model."""
+def test_models_are_built_anew_and_the_problem_once() -> None:
+    """Every world has rewards and timing of its own; the problem, which never changes, is shared."""
     scenario = Scenario(**KEYS)
-    assert scenario.build_rewards() is scenario.build_rewards()
+    one, other = (scenario.build_world(7, run) for run in (0, 1))
+    assert one.rewards is not other.rewards
+    assert one.timing is not other.timing
+    assert one.problem is other.problem is scenario.problem()
 
 
 def test_files_are_relative_to_the_scenario(recorded: Path) -> None:

@@ -440,7 +440,7 @@ class Promises:
     settings: type[BaseModel] = PromiseSettings
     arm_settings: type[BaseModel] = PromiseArmSettings
 
-    def build(self, settings: PromiseSettings, arms: list[PromiseArmSettings], place: object) -> Rewards:  # noqa: ARG002
+    def build(self, settings: PromiseSettings, arms: list[PromiseArmSettings], context: object) -> Rewards:  # noqa: ARG002
         """The promises."""
         return Rewards([Promise(arm.mean, arm.maximum) for arm in arms], settings.groups)
 

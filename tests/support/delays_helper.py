@@ -1,4 +1,4 @@
-"""How the tests of delays and arrivals build and try them."""
+"""How the tests of delays and arrival processes build and sample them, and the distributions that they must have."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,35 +6,69 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, Schedule
+from tpstream.model.settings import table_model
 from tpstream.timing import ARRIVALS, DELAYS
-from tpstream.timing.kinds import arrival_table, delay_table
+from tpstream.timing.kinds import ArrivalTable, DelayTable
 from tpstream.timing.pipeline import sample_schedule
 
 Keys = Mapping[str, object]
 
 NAMES = ("low", "high", "new")
 RATE = 1e-6
-"""With which probability a test of a distribution may fail though all is well; its seeds are fixed."""
+"""The probability with which a test of a distribution may fail though all is well; its seeds are fixed."""
 
 
-def place_of(span: int = 5, folder: Path = Path(), horizon: int | None = None) -> BuildContext:
+def context_of(span: int = 5, folder: Path = Path(), horizon: int | None = None) -> BuildContext:
     """A scenario of three arms with two resources."""
     return BuildContext(NAMES, span, folder, horizon, {"lab": 2, "nurse": 3})
 
 
 def build_delay(table: Keys, span: int = 5, folder: Path = Path()) -> Any:
     """The delay of a table."""
-    kind = str(table["kind"])
-    return DELAYS.find(kind).build(delay_table(kind).model_validate(table), place_of(span, folder))
+    return DELAYS.find(str(table["kind"])).build(read_delay(table), context_of(span, folder))
+
+
+def read_delay(table: Keys) -> DelayTable:
+    """The checked table of a delay."""
+    return table_model(DELAYS, str(table["kind"]), DelayTable).model_validate(table)
 
 
 def build_arrivals(table: Keys, folder: Path = Path(), horizon: int | None = None) -> Any:
     """The arrival process of a table."""
-    kind = str(table["kind"])
-    return ARRIVALS.find(kind).build(arrival_table(kind).model_validate(table), place_of(5, folder, horizon))
+    return ARRIVALS.find(str(table["kind"])).build(read_arrivals(table), context_of(5, folder, horizon))
+
+
+def read_arrivals(table: Keys) -> ArrivalTable:
+    """The checked table of an arrival process."""
+    return table_model(ARRIVALS, str(table["kind"]), ArrivalTable).model_validate(table)
+
+
+def distribution_of(table: Mapping[str, Any]) -> Any:  # noqa: PLR0911 (one for each kind)
+    """The distribution of the lags of a delay, before any rounding up, written down independently of its code."""
+    match table["kind"]:
+        case "geometric":
+            return stats.geom(table["p"], loc=-1)
+        case "poisson":
+            return stats.poisson(table["mean"])
+        case "uniform" if table.get("whole"):
+            return stats.randint(table.get("low", 0), table["high"] + 1)
+        case "uniform":
+            return stats.uniform(table.get("low", 0), table["high"] - table.get("low", 0))
+        case "lognormal":
+            return stats.lognorm(table["sigma"], scale=table.get("median") or math.exp(table["mu"]))
+        case "weibull":
+            return stats.weibull_min(table["shape"], scale=table["scale"])
+        case "pareto":
+            return stats.pareto(table["shape"], scale=table["scale"])
+        case "none" | "constant" | "empirical":
+            values, counts = np.unique(table.get("lags", [table.get("lag", 0)]), return_counts=True)
+            return stats.rv_discrete(values=(values, counts / counts.sum()))
+        case kind:
+            raise ValueError(f"{kind} has no distribution of lags")
 
 
 def sample(

@@ -76,5 +76,7 @@ def test_surplus_values_of_a_csv_file(tmp_path: Path) -> None:
     """A decimal comma makes two values of one, and is not passed over."""
     (tmp_path / "lags.csv").write_text("lag\n1,2\n")
     keys = small().resolved() | {"delays": [{"kind": "empirical", "file": "lags.csv"}]}
-    with pytest.raises(ScenarioError, match=r"lags\.csv row 1: has more values than the first line has titles"):
+    with pytest.raises(
+        ScenarioError, match=r"lags\.csv row 1: has 2 values but the first line has 1 titles; correct it"
+    ):
         Scenario.parse(keys, tmp_path)

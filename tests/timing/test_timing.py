@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,6 @@ from tpstream.model.world import Timing
 from tpstream.scenario.catalogue import describe, json_schema
 from tpstream.scenario.scenario import Scenario
 from tpstream.timing import ARRIVALS, DELAYS
-from tpstream.timing.calendars import Periodic
 
 KEYS: dict[str, Any] = {
     "name": "small",
@@ -39,13 +39,13 @@ def with_keys(**keys: Any) -> Scenario:
 
 
 def test_the_papers_world_says_nothing_about_time() -> None:
-    """Regular arrivals and no delays, column_values out, are the same scenario as one without a word about them."""
-    column_values = with_keys(
+    """Regular arrivals and no delays, written out, are the same scenario as one without a word about them."""
+    written_out = with_keys(
         arrivals={"kind": "regular", "every": 1}, delays=[{"kind": "none"}, {"kind": "none"}], resources={}
     )
-    assert column_values.resolved() == Scenario(**KEYS).resolved()
-    assert column_values == Scenario(**KEYS)
-    assert not {"arrivals", "delays", "resources", "window", "default_reward"} & set(column_values.resolved())
+    assert written_out.resolved() == Scenario(**KEYS).resolved()
+    assert written_out == Scenario(**KEYS)
+    assert not {"arrivals", "delays", "resources", "window", "default_reward"} & set(written_out.resolved())
 
 
 @pytest.mark.parametrize("keys", [{}, {"delays": [{"kind": "none"}], "arrivals": {"kind": "regular", "every": 1.0}}])
@@ -103,7 +103,7 @@ def test_the_timing_of_a_file(tmp_path: Path) -> None:
     assert timing.names == ("delays[0] (empirical)", "delays[2] (by-arm: geometric)")
     assert (len(timing.delays), timing.process_name) == (2, "delays[4] (lab-queue)")
     assert timing.calendar is not None
-    assert timing.calendar.delays == (Periodic(7, 7),)  # type: ignore[attr-defined]
+    assert timing.calendar.reported(np.array([6.5, 8.0])).tolist() == [7, 14]
     assert (timing.resources, timing.window, timing.default) == ({"lab": 2}, 40, 0)
     assert timing.arrivals_name == "arrivals (ramp)"
     assert timing is scenario.timing()
@@ -179,7 +179,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"delays": [{**GEOMETRIC, "p": "0.5"}]}, "delays[0].p: must be a number, got '0.5'"),
     "neither": (
         {"delays": [{"kind": "dropout"}]},
-        "delays[0]: needs the rate or the mean, and not both; give one of them",
+        "delays[0]: needs rate or mean, and not both; give one of them",
     ),
     "negative dropout": (
         {"delays": [{"kind": "dropout", "rate": -1}]},
@@ -271,7 +271,7 @@ class Strange:
     built: object
     settings: type[BaseModel] = Settings
 
-    def build(self, settings: object, place: BuildContext) -> object:  # noqa: ARG002
+    def build(self, settings: object, context: BuildContext) -> object:  # noqa: ARG002
         """What was given."""
         return self.built
 

@@ -21,7 +21,7 @@ from tpstream.model.errors import LogError, StudyError, UnknownNameError
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.trial import trial as trial_module
-from tpstream.trial.characteristics import Trial, TrialOutcome, choose, estimate, read_trial
+from tpstream.trial.characteristics import Trial, TrialOutcome, choose_arm, estimate_means, read_trial
 from tpstream.trial.figure import trial_figure
 from tpstream.trial.trial import trial
 
@@ -73,13 +73,13 @@ def test_an_unknown_policy_is_refused() -> None:
 def test_the_final_estimate_by_hand() -> None:
     """Means by part are added, so that lost parts are not zeros; an unseen part counts as the others' average."""
     arm, part = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 2, 1, 3])
-    found = estimate(arm, part, np.array([1.0, 3.0, 6.0, 4.0, 2.0]), 3, 3)
+    found = estimate_means(arm, part, np.array([1.0, 3.0, 6.0, 4.0, 2.0]), 3, 3)
     np.testing.assert_array_equal(found, [(2 + 6) * 3 / 2, (4 + 2) * 3 / 2, np.nan])
 
 
 def test_an_arm_without_read_outs_is_never_chosen() -> None:
     """Nothing is known of it; of equal arms the first is chosen."""
-    assert choose(np.array([np.nan, -1.0, 2.0, 2.0])) == 2
+    assert choose_arm(np.array([np.nan, -1.0, 2.0, 2.0])) == 2
 
 
 def test_logs_tell_what_happened(tmp_path: Path) -> None:

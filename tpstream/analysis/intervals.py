@@ -1,20 +1,21 @@
-"""Intervals: how sure a mean or a share over runs is.
+"""How sure is a mean, a share or a ratio of means over runs? 95 % intervals.
 
-The value of partial information: which fraction of the delay's cost a policy recovers.
+- `t_interval`: Student's interval for a mean.
+- `bootstrap_interval`: the bootstrap interval for a mean (Efron 1987, bias-corrected and accelerated).
+- `wilson_interval`: Wilson's interval for a share (Wilson 1927).
+- `fieller_interval`: Fieller's interval for a ratio of two paired means (Fieller 1954).
 
-A policy that waits for everything loses R_wait, one that is told everything at once R_clairvoyant; the difference is
-what the delay costs. A policy that learns from parts recovers
+`recovery` uses them for the value of partial feedback. A policy that waits until a pull is complete loses R_wait, one
+that is shown the total at the pull loses R_clairvoyant; the difference is what the delay costs. A policy that learns
+from parts recovers the fraction
 
     (R_wait - R_policy) / (R_wait - R_clairvoyant)
 
-of it: 0 is as good as waiting, 1 as good as being told at once; it may be negative, or more than 1. All three are
-paired by run on common random numbers, and the fraction is that of the means over runs. Its interval is Fieller's: all
-ratios that a t test at 5 % does not reject. It is bounded only if the cost itself differs from 0 at that level;
-otherwise there is no telling, and fraction and interval are NaN.
+of that cost: 0 is as good as waiting, 1 as good as seeing everything at once; it may also be negative or above 1.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,18 +23,24 @@ from tpstream.model.arrays import Floats
 
 LEVEL = 0.95
 RESAMPLES = 2000
-"""Resamples behind a bootstrap interval."""
-CORRECTED = 1000
-"""Up to so many runs the bootstrap is bias-corrected and accelerated; beyond, that changes nothing and costs much."""
+"""The number of bootstrap resamples."""
+MOST_CORRECTED = 1000
+"""Up to this many runs the bootstrap is bias-corrected; beyond, that changes nothing and takes long."""
+CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
+"""The kinds of policies whose regrets define what the delay costs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """A mean over runs (first axis) with its 95 % interval; NaN bounds where there is only one run."""
+    """Means over runs with their 95 % interval; the bounds are NaN if there is only one run."""
 
     mean: Floats
     low: Floats
     high: Floats
+
+    def columns(self, name: str) -> dict[str, float]:
+        """The three numbers of a single mean as columns of a table: NAME, NAME_low, NAME_high."""
+        return {name: float(self.mean), f"{name}_low": float(self.low), f"{name}_high": float(self.high)}
 
 
 def t_interval(values: Floats) -> Interval:
@@ -47,55 +54,71 @@ def t_interval(values: Floats) -> Interval:
 
 
 def t_quantile(runs: int) -> float:
-    """How many standard errors Student's interval for a mean over so many runs reaches to each side."""
-    return float(_stats().t.ppf((1 + LEVEL) / 2, runs - 1))
+    """The half-width of Student's interval for a mean over this many runs, in standard errors."""
+    from scipy.special import stdtrit  # noqa: PLC0415 (a short run needs no SciPy)
+
+    return float(stdtrit(runs - 1, (1 + LEVEL) / 2))
 
 
 def bootstrap_interval(values: Floats) -> tuple[float, float]:
-    """The bootstrap interval (BCa) for the mean of some runs; always from the same resamples, so it is repeatable."""
+    """The bootstrap interval for the mean; the resamples are always the same, so the result is repeatable."""
     runs = len(values)
     if runs == 1:
         return np.nan, np.nan
     if np.ptp(values) == 0:
         return float(values[0]), float(values[0])
-    found = (
-        _stats()
-        .bootstrap(
-            (values,),
-            np.mean,
-            n_resamples=RESAMPLES,
-            batch=max(1, 1_000_000 // runs),
-            confidence_level=LEVEL,
-            method="BCa" if runs <= CORRECTED else "percentile",
-            rng=np.random.default_rng(0),
-        )
-        .confidence_interval
-    )
+    from scipy.stats import bootstrap  # noqa: PLC0415 (takes longer to import than a short run)
+
+    found = bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=RESAMPLES,
+        batch=max(1, 1_000_000 // runs),
+        confidence_level=LEVEL,
+        method="BCa" if runs <= MOST_CORRECTED else "percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
     return float(found.low), float(found.high)
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's interval for a share; unlike the usual one it holds near 0 and 1."""
+    """Wilson's interval for the share p = successes / trials.
+
+    With z the normal quantile and n the trials, its bounds are (2 n p + z^2 +- z sqrt(4 n p (1 - p) + z^2)) / (2 (n +
+    z^2)). Unlike the normal approximation it holds near 0 and 1. NaN without trials.
+    """
     if trials == 0:
         return np.nan, np.nan
-    found = _stats().binomtest(successes, trials).proportion_ci(LEVEL, method="wilson")
-    return float(found.low), float(found.high)
+    from scipy.special import ndtri  # noqa: PLC0415 (a short run needs no SciPy)
+
+    z, share = float(ndtri((1 + LEVEL) / 2)), successes / trials
+    scale = 2 * (trials + z**2)
+    centre = (2 * trials * share + z**2) / scale
+    half = z / scale * math.sqrt(4 * trials * share * (1 - share) + z**2)
+    return 0.0 if successes == 0 else centre - half, 1.0 if successes == trials else centre + half
 
 
-def _stats() -> Any:
-    """scipy.stats, which takes longer to import than a short run takes."""
-    from scipy import stats  # noqa: PLC0415 (that is why)
+def fieller_interval(numerators: Floats, denominators: Floats) -> tuple[float, float]:
+    """Fieller's interval for the ratio of two paired means; the denominators' mean must differ from 0 at 5 %.
 
-    return stats
-
-
-CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
-"""The kinds of policies that are the two ends of the scale."""
+    It holds all ratios r that a t test does not reject: (mean(n) - r mean(d))^2 <= t^2 var(n - r d) / runs. The bounds
+    are the roots of that quadratic in r.
+    """
+    runs = len(numerators)
+    spread = t_quantile(runs) ** 2 / runs * np.cov(numerators, denominators, ddof=1)
+    numerator, denominator = numerators.mean(), denominators.mean()
+    square = denominator**2 - spread[1, 1]
+    middle = numerator * denominator - spread[0, 1]
+    root = np.sqrt(max(middle**2 - square * (numerator**2 - spread[0, 0]), 0.0))
+    return float((middle - root) / square), float((middle + root) / square)
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """Which fraction of the delay's cost a policy recovers, with Fieller's 95 % interval; NaN where undefined."""
+    """The fraction of the delay's cost that a policy recovers, with Fieller's interval, and the cost with Student's.
+
+    Fraction and interval are NaN if the cost does not differ from 0 at 5 %: then the ratio has no bounded interval.
+    """
 
     policy: str
     runs: int
@@ -103,35 +126,19 @@ class Recovery:
     low: float
     high: float
     cost: float
-    """What the delay costs: the regret of waiting minus that of the clairvoyant policy."""
+    """The regret of the waiting policy minus that of the clairvoyant one."""
     cost_low: float
     cost_high: float
 
 
 def recovery(policy: str, own: Floats, waiting: Floats, clairvoyant: Floats) -> Recovery:
-    """The recovery of a policy from the final regrets in the same runs."""
-    runs = len(own)
-    if runs < 2:  # noqa: PLR2004 (an interval needs two)
-        alone = float((waiting - clairvoyant).mean()) if runs else np.nan
-        return Recovery(policy, runs, np.nan, np.nan, np.nan, alone, np.nan, np.nan)
-    gain, costs = waiting - own, waiting - clairvoyant
+    """The recovery of a policy from final regrets, each array with one number for each of the same runs."""
+    runs, gains, costs = len(own), waiting - own, waiting - clairvoyant
+    unknown = (np.nan, np.nan, np.nan)
+    if runs == 0:
+        return Recovery(policy, 0, *unknown, *unknown)
     cost = t_interval(costs)
-    known = (float(cost.mean), float(cost.low), float(cost.high))
-    if known[1] <= 0 <= known[2]:
-        return Recovery(policy, runs, np.nan, np.nan, np.nan, *known)
-    return Recovery(policy, runs, float(gain.mean() / costs.mean()), *fieller(gain, costs), *known)
-
-
-def fieller(numerators: Floats, denominators: Floats) -> tuple[float, float]:
-    """Fieller's interval for the ratio of two paired means; the denominator's must differ from 0 at the same level.
-
-    The ratios r with (mean(n) - r mean(d))^2 <= t^2 var(n - r d) / runs, an interval between two roots in r.
-    """
-    runs = len(numerators)
-    scale = t_quantile(runs) ** 2 / runs
-    spread = scale * np.cov(numerators, denominators, ddof=1)
-    numerator, denominator = numerators.mean(), denominators.mean()
-    square = denominator**2 - spread[1, 1]
-    middle = numerator * denominator - spread[0, 1]
-    root = np.sqrt(max(middle**2 - square * (numerator**2 - spread[0, 0]), 0.0))
-    return float((middle - root) / square), float((middle + root) / square)
+    bounds = (float(cost.mean), float(cost.low), float(cost.high))
+    if not (cost.low > 0 or cost.high < 0):
+        return Recovery(policy, runs, *unknown, *bounds)
+    return Recovery(policy, runs, float(gains.mean() / costs.mean()), *fieller_interval(gains, costs), *bounds)

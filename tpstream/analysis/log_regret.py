@@ -29,7 +29,7 @@ from tpstream.model.events import Kind
 from tpstream.model.world import Problem
 
 if TYPE_CHECKING:
-    from tpstream.analysis.theory import Bound, Known
+    from tpstream.analysis.theory import Bound, PolicyGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class LogRegret:
     accounts: Mapping[str, Account]
     notes: tuple[str, ...]
     problem: Problem
-    known: "tuple[Known, ...]"
+    known: "tuple[PolicyGroups, ...]"
     """The policies as the theory sees them."""
 
     @property

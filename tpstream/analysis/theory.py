@@ -1,129 +1,131 @@
-"""Theory: the paper's lower and upper bounds of the pseudo-regret, for any problem and any number of rounds.
+"""The paper's lower and upper bounds of the pseudo-regret, for any problem and any number of rounds.
 
-Delta_i = mu* - mu_i is the gap of an arm and Rbar_i its maximum; sums go over the arms with a positive gap. L = ln T.
+Source: Romano et al., "Multi-Armed Bandit Problem with Temporally-Partitioned Rewards", IJCAI 2022, with its appendix.
+Delta_i = mu* - mu_i is the gap of an arm and Rbar_i its maximum; Rmax is the largest maximum, alpha the number of
+groups, phi = span / alpha their width, and L = ln T. Sums go over the arms with a positive gap.
 
-    lower, general (Theorem 1)     sum Delta L / KL(mu_i/Rmax, mu*/Rmax)
-    lower, smooth (Theorem 2)      the same / alpha
-    TP-UCB-FR (Theorem 3)          sum 4 Rbar^2 L / (alpha Delta) (1 + sqrt(1 + alpha (alpha+1) phi Delta / (2 Rbar L)))
-                                   + (alpha+1) phi sum Rbar + (1 + pi^2/3) sum Delta
-    TP-UCB-EW (Theorem 4)          sum 8 Rbar^2 L / Delta + alpha (phi + pi^2/3) sum Delta
-    UCB1                           sum 8 Rbar^2 L / Delta + (1 + pi^2/3) sum Delta
-    Delayed-UCB1                   sum 8 Rbar^2 L / Delta + (1 + pi^2/3 + span) sum Delta
+    lower, any rewards (Theorem 1)    sum Delta L / KL(mu_i/Rmax, mu*/Rmax)
+    lower, smooth rewards (Theorem 2) the same / alpha
+    TP-UCB-FR (Theorem 3)    sum 4 Rbar^2 L / (alpha Delta) (1 + sqrt(1 + alpha (alpha+1) phi Delta / (2 Rbar L)))
+                             + (alpha+1) phi sum Rbar + (1 + pi^2/3) sum Delta
+    TP-UCB-EW (Theorem 4)    sum 8 Rbar^2 L / Delta + alpha (phi + pi^2/3) sum Delta
+    UCB1 (Auer et al. 2002)  sum 8 Rbar^2 L / Delta + (1 + pi^2/3) sum Delta
+    Delayed-UCB1 (appendix)  sum 8 Rbar^2 L / Delta + (1 + pi^2/3 + span) sum Delta
 
-The paper's table of bounds in the appendix misprints TP-UCB-FR's (no phi under the root); the theorem counts.
-
-Bounds of a problem: the two lower ones, and the upper one of every policy that the theory knows.
-
-Overtaking in theory: the horizon from which TP-UCB-FR's upper bound is below TP-UCB-EW's, for good.
+The appendix's table of bounds misprints TP-UCB-FR's (no phi under the root); here it is as in the theorem.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError
 from tpstream.model.world import Problem
 
-ZETA = math.pi**2 / 3
-"""What failing confidence intervals cost in all four proofs, in pulls of an arm."""
-
-
-@dataclass(frozen=True, eq=False)
-class Gaps:
-    """The arms that cost something: their gaps and maxima; and the span over which a pull pays."""
-
-    gaps: Floats
-    maxima: Floats
-    span: int
-
-
-def gaps_of(problem: Problem) -> Gaps:
-    """The arms of a problem that are not among the best."""
-    means = known_means(problem)
-    gaps = means.max() - means
-    costly = gaps > 0
-    return Gaps(gaps[costly], problem.maxima[costly], problem.span)
+FAILURES = math.pi**2 / 3
+"""In all four proofs: how many pulls of an arm are lost because a confidence interval fails."""
 
 
 def known_means(problem: Problem) -> Floats:
-    """The true means, without which there is no theory."""
+    """The true means of the arms; an error if the problem does not say them."""
     if problem.means is None:
         raise PolicyError("the bounds need the true means of the arms; take the problem of a scenario")
     return problem.means
 
 
+def suboptimal_arms(problem: Problem) -> tuple[Floats, Floats]:
+    """The gaps and the maxima of the arms that are not best."""
+    means = known_means(problem)
+    gaps = means.max() - means
+    return gaps[gaps > 0], problem.maxima[gaps > 0]
+
+
 def divergence(first: ArrayLike, second: ArrayLike) -> Floats:
-    """The Kullback-Leibler divergence of Bernoulli variables with these means; infinite where only one is certain."""
+    """The Kullback-Leibler divergence of Bernoulli variables with these means.
+
+    Infinite where the second mean rules out an outcome that the first one allows.
+    """
+    from scipy.special import rel_entr  # noqa: PLC0415 (regret without bounds needs no SciPy)
+
     p, q = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    terms: Floats = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
-    # By Pinsker's inequality it is at least this; the two terms nearly cancel where the means are close.
+    terms: Floats = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
+    # Pinsker's inequality: it is at least this. Where the means are close the two terms nearly cancel.
     return np.maximum(terms, 2 * (p - q) ** 2)
 
 
 def lower_slope(problem: Problem, groups: int = 1) -> float:
-    """What any uniformly efficient policy loses per ln T in the long run (Theorem 1; with groups, Theorem 2)."""
+    """What any uniformly efficient policy loses per ln T in the long run: Theorem 1, or with groups Theorem 2."""
     means = known_means(problem)
     best, largest = means.max(), problem.maxima.max()
-    costly = means < best
-    return float(np.sum((best - means[costly]) / divergence(means[costly] / largest, best / largest))) / groups
+    worse = means[means < best]
+    return float(np.sum((best - worse) / divergence(worse / largest, best / largest))) / groups
+
+
+def upper_slope(problem: Problem, groups: int = 1) -> float:
+    """The growth of the upper bounds per ln T in the long run; only TP-UCB-FR's is divided by its groups."""
+    gaps, maxima = suboptimal_arms(problem)
+    return float((8 * maxima**2 / gaps).sum()) / groups
 
 
 def lower_bound(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:
-    """The lower bound's line, slope times ln T; it is a promise about large T only."""
+    """The line of the lower bound, slope times ln T; the theorems state it for large T only."""
     return lower_slope(problem, groups) * np.log(np.asarray(rounds, dtype=np.float64))
 
 
-def upper_ucb1(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (all bounds are alike)
-    """The bound of UCB1, which sees a cumulative reward at the pull."""
-    arms = gaps_of(problem)
-    return _leading(arms, rounds) + (1 + ZETA) * _sum(arms.gaps)
+def upper_ucb1(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (all have one signature)
+    """The bound of UCB1, which is shown the cumulative reward at the pull."""
+    return _leading_term(problem, rounds) + (1 + FAILURES) * _total_gap(problem)
 
 
-def upper_delayed(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (the same)
-    """The bound of Delayed-UCB1: UCB1's, and a pull of every arm for each round of the span."""
-    arms = gaps_of(problem)
-    return _leading(arms, rounds) + (1 + ZETA + arms.span) * _sum(arms.gaps)
+def upper_delayed(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (as above)
+    """The bound of Delayed-UCB1: that of UCB1, and one pull of every arm for each round of the span."""
+    return _leading_term(problem, rounds) + (1 + FAILURES + problem.span) * _total_gap(problem)
 
 
 def upper_ew(problem: Problem, rounds: ArrayLike, groups: int) -> Floats:
     """The bound of TP-UCB-EW (Theorem 4)."""
-    arms = gaps_of(problem)
-    width = arms.span / groups
-    return _leading(arms, rounds) + groups * (width + ZETA) * _sum(arms.gaps)
+    return _leading_term(problem, rounds) + groups * (problem.span / groups + FAILURES) * _total_gap(problem)
 
 
 def upper_fr(problem: Problem, rounds: ArrayLike, groups: int) -> Floats:
-    """The bound of TP-UCB-FR (Theorem 3); L is taken under the root, so that it holds at T = 1 too."""
-    arms = gaps_of(problem)
-    width = arms.span / groups
-    log = _logs(rounds)
-    factor = 4 * arms.maxima**2 / (groups * arms.gaps)
-    under = groups * (groups + 1) * width * arms.gaps / (2 * arms.maxima)
+    """The bound of TP-UCB-FR (Theorem 3); L is multiplied into the root, so that T = 1 does not divide by 0."""
+    gaps, maxima = suboptimal_arms(problem)
+    width, log = problem.span / groups, _log(rounds)
+    factor = 4 * maxima**2 / (groups * gaps)
+    under = groups * (groups + 1) * width * gaps / (2 * maxima)
     growing: Floats = (factor * (log + np.sqrt(log**2 + under * log))).sum(axis=-1)
-    return growing + (groups + 1) * width * _sum(arms.maxima) + (1 + ZETA) * _sum(arms.gaps)
+    return growing + (groups + 1) * width * float(maxima.sum()) + (1 + FAILURES) * _total_gap(problem)
 
 
-def _logs(rounds: ArrayLike) -> Floats:
-    """The logarithms of T, with an axis for the arms."""
-    return np.log(np.asarray(rounds, dtype=np.float64))[..., np.newaxis]
-
-
-def _sum(values: Floats) -> float:
-    return float(values.sum())
-
-
-def _leading(arms: Gaps, rounds: ArrayLike) -> Floats:
-    leading: Floats = (8 * arms.maxima**2 / arms.gaps * _logs(rounds)).sum(axis=-1)
+def _leading_term(problem: Problem, rounds: ArrayLike) -> Floats:
+    """8 Rbar^2 L / Delta, summed over the arms that are not best."""
+    gaps, maxima = suboptimal_arms(problem)
+    leading: Floats = (8 * maxima**2 / gaps * _log(rounds)).sum(axis=-1)
     return leading
 
 
-UPPER: dict[str, Callable[[Problem, ArrayLike, int], Floats]] = {
+def _total_gap(problem: Problem) -> float:
+    return float(suboptimal_arms(problem)[0].sum())
+
+
+def _log(rounds: ArrayLike) -> Floats:
+    """The logarithms of T, with a last axis for the arms."""
+    return np.log(np.asarray(rounds, dtype=np.float64))[..., np.newaxis]
+
+
+class UpperBound(Protocol):
+    """A function that computes a policy's upper bound after so many rounds."""
+
+    def __call__(self, problem: Problem, rounds: ArrayLike, groups: int) -> Floats: ...  # noqa: D102
+
+
+UPPER: dict[str, UpperBound] = {
     "ucb1": upper_ucb1,
     "delayed-ucb1": upper_delayed,
     "tp-ucb-fr": upper_fr,
@@ -131,93 +133,70 @@ UPPER: dict[str, Callable[[Problem, ArrayLike, int], Floats]] = {
 }
 """The upper bounds by kind of policy."""
 
-
-Known = tuple[str, str, int | None]
-"""A policy as the theory sees it: its label, its kind, and the groups that it assumes, if it assumes any."""
+PolicyGroups = tuple[str, str, int | None]
+"""What a bound needs of a policy: its label, its kind, and the number of groups that it assumes, if it assumes any."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound of the regret: of all policies from below, or of one policy from above."""
+    """A lower bound of every policy's regret, or an upper bound of one policy's."""
 
     name: str
-    """The policy's label, for an upper bound."""
+    """For an upper bound the label of the policy."""
     upper: bool
     groups: int | None
     slope: float
-    """What it grows by per ln T in the long run."""
+    """The growth per ln T in the long run."""
     at: Callable[[ArrayLike], Floats]
-    """Its value after so many rounds."""
+    """The bound as a function of the number of rounds."""
 
 
-def bounds_of(problem: Problem, policies: Iterable[Known]) -> list[Bound]:
-    """The lower bounds of a problem (the smooth one if its groups are known), then the policies' upper bounds."""
-    found = [lower_of(problem, None)]
-    if problem.groups is not None:
-        found.append(lower_of(problem, problem.groups))
-    return found + [upper_of(problem, policy) for policy in policies if policy[1] in UPPER]
+def bounds_of(problem: Problem, policies: Iterable[PolicyGroups]) -> list[Bound]:
+    """The lower bounds of a problem, then the upper bounds of those policies that have one.
+
+    The lower bound for smooth rewards is among them if the problem says its number of groups.
+    """
+    bounds = []
+    for groups in dict.fromkeys([None, problem.groups]):
+        name = "any rewards" if groups is None else f"{groups} group{'s' if groups > 1 else ''}"
+        slope, at = lower_slope(problem, groups or 1), partial(lower_bound, problem, groups=groups or 1)
+        bounds.append(Bound(f"lower bound, {name}", upper=False, groups=groups, slope=slope, at=at))
+    for label, kind, groups in policies:
+        if kind in UPPER:
+            slope = upper_slope(problem, groups or 1 if kind == "tp-ucb-fr" else 1)
+            at = partial(UPPER[kind], problem, groups=groups or 1)
+            bounds.append(Bound(label, upper=True, groups=groups, slope=slope, at=at))
+    return bounds
 
 
-def lower_of(problem: Problem, groups: int | None) -> Bound:
-    """Theorem 1, or with groups Theorem 2."""
-    name = "any rewards" if groups is None else f"{groups} group{'s' if groups > 1 else ''}"
-    divisor = groups or 1
-    return Bound(
-        f"lower bound, {name}",
-        upper=False,
-        groups=groups,
-        slope=lower_slope(problem, divisor),
-        at=partial(_lower, problem, divisor),
-    )
-
-
-def upper_of(problem: Problem, policy: Known) -> Bound:
-    """The upper bound of a policy; one that assumes no groups needs none."""
-    label, kind, groups = policy
-    arms = gaps_of(problem)
-    divisor = groups if kind == "tp-ucb-fr" and groups else 1
-    slope = float((8 * arms.maxima**2 / arms.gaps).sum()) / divisor
-    return Bound(label, upper=True, groups=groups, slope=slope, at=partial(_upper, kind, problem, groups or 1))
-
-
-def _lower(problem: Problem, groups: int, rounds: ArrayLike) -> Floats:
-    return lower_bound(problem, rounds, groups)
-
-
-def _upper(kind: str, problem: Problem, groups: int, rounds: ArrayLike) -> Floats:
-    return UPPER[kind](problem, rounds, groups)
-
-
-FURTHEST = 690.0
-"""The largest ln T that is looked at: e^690 is near the largest number there is."""
-EXACT = 10**9
-"""Up to here the answer is the exact round; beyond, its first nine digits are."""
+LARGEST_LOG = 690.0
+"""The largest ln T that is searched: e^690 is near the largest floating-point number."""
+LARGEST_EXACT = 10**9
+"""Up to here the overtaking round is exact; beyond, its first nine digits are."""
 
 
 def fr_beats_ew_from(problem: Problem, groups: int, ew_groups: int | None = None) -> int | None:
-    """The smallest T such that TP-UCB-FR's bound is smaller at T and ever after; None if there is none.
+    """The smallest T such that the bound of TP-UCB-FR is below that of TP-UCB-EW at T and ever after.
 
-    In L = ln T the difference of the bounds (EW's minus FR's) is convex: a line minus the roots of L^2 + c L. So it is
-    negative on one interval at most, and the end of that interval is what is asked for. A T beyond 10^299 counts as
-    never.
+    None if there is no such T up to 10^299. The difference of the bounds (EW minus FR) is convex in L = ln T: a line
+    minus square roots of L^2 + c L. So it is negative on at most one interval, and the answer is the end of it.
     """
-    arms = gaps_of(problem)
-    if not arms.gaps.size:
+    if not len(suboptimal_arms(problem)[0]):
         return None
-    ew = groups if ew_groups is None else ew_groups
+    from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415 (only this function needs them)
 
     def lead(log: float) -> float:
         rounds = math.exp(log)
-        return float(upper_ew(problem, rounds, ew) - upper_fr(problem, rounds, groups))
+        return float(upper_ew(problem, rounds, ew_groups or groups) - upper_fr(problem, rounds, groups))
 
-    if lead(FURTHEST) <= 0:
+    if lead(LARGEST_LOG) <= 0:
         return None
-    dip = float(optimize.minimize_scalar(lead, bounds=(0.0, FURTHEST), method="bounded").x)
-    before = min(0.0, dip, key=lead)
+    lowest = float(minimize_scalar(lead, bounds=(0.0, LARGEST_LOG), method="bounded").x)
+    before = min(0.0, lowest, key=lead)
     if lead(before) > 0:
         return 1
-    found = math.ceil(math.exp(optimize.brentq(lead, before, FURTHEST, xtol=1e-12)))
-    if found > EXACT:
+    found = math.ceil(math.exp(brentq(lead, before, LARGEST_LOG, xtol=1e-12)))
+    if found > LARGEST_EXACT:
         return found
     while lead(math.log(found)) <= 0:
         found += 1

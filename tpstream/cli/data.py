@@ -63,8 +63,8 @@ def spotify(
     print_table(["arm", "sessions", "mean", "standard deviation"], rows)
     if quiet:
         return
-    dropped = ", ".join(f"{count:,} {reason}" for reason, count in done.sieve.dropped.items())
-    typer.echo(f"sessions: {done.sieve.read:,} read, {done.sieve.kept:,} kept; dropped: {dropped}")
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in done.counts.dropped.items())
+    typer.echo(f"sessions: {done.counts.read:,} read, {done.counts.kept:,} kept; dropped: {dropped}")
     typer.echo(f"trace:    {done.trace}")
     typer.echo(f"scenario: {done.scenario}")
 

@@ -76,7 +76,7 @@ def schema(*, plugin: Plugins = None) -> None:
 def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
     """Print the paper's lower and upper bounds of a scenario, and from when on TP-UCB-FR's beats TP-UCB-EW's."""
     from tpstream.analysis.theory import fr_beats_ew_from
-    from tpstream.experiment.bounds import scenario_bounds, with_all_kinds
+    from tpstream.scenario.bounds import scenario_bounds, with_all_kinds
 
     scenario = flags.load()
     problem, horizon, proved = scenario.problem(), scenario.horizon, scenario.timing().plain

@@ -228,7 +228,7 @@ class SettingFlags(StudyFlags):
         from tpstream.scenario.scenario import Scenario
 
         unchanged = self._parse(check=False)
-        keys, requests = unchanged.resolved(), request_policies(unchanged, super().policies)
+        keys, requests = unchanged.resolved(), request_policies(unchanged.policies, super().policies)
         settings = [read_setting(text) for text in self.sets]
         for setting in settings:
             if steps_of(setting.path)[0] == "policies":

@@ -95,7 +95,7 @@ def compare(
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
-    from tpstream.experiment.bounds import scenario_bounds
+    from tpstream.scenario.bounds import scenario_bounds
     from tpstream.scenario.policy_choice import label_of
 
     scenario, policies = study.load(), study.policies
@@ -107,7 +107,7 @@ def compare(
     result.plot(path, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
     recovered = None
     if value:
-        recovered = result.value(*(label_of(scenario, policies, kind) for kind in (CLAIRVOYANT, WAITING)))
+        recovered = result.value(*(label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)))
         if folder.out is not None:
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:

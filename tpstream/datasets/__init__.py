@@ -1,1 +1,1 @@
-"""Where do real data come from? Data sets that are not ours to ship, prepared as traces and scenarios."""
+"""How do real data become scenarios? Data sets that tpstream may not distribute, turned into traces and scenarios."""

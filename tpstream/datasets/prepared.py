@@ -1,19 +1,38 @@
-"""What is made from data of others: a trace, and a scenario with an arm for each of its names."""
+"""What preparing a data set writes: a trace with a row for each recorded pull, and a scenario that replays it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from tpstream.model.arrays import Bools, Ints
 from tpstream.model.errors import ScenarioError
 
+ENDINGS = (".csv", ".parquet")
 
-def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
-    """Raise before any data are read if the results could not be written."""
-    for path in paths:
+
+def check_output(trace: Path, scenario: Path, *, force: bool) -> None:
+    """Raise, before any data are read, if the trace or the scenario could not be written."""
+    if trace.suffix.lower() not in ENDINGS:
+        raise ScenarioError(f"{trace}: a trace ends in {' or '.join(ENDINGS)}, got {trace.suffix or 'no ending'!r}")
+    for path in (trace, scenario):
         if path.exists() and not force:
             raise ScenarioError(f"{path}: is there already; choose another --out, or overwrite with --force")
 
 
-def write_scenario(path: Path, template: str, names: Iterable[str], maximum: int, **facts: object) -> None:
-    """The template with these facts, and with tables for arms of these names, which pay at most so much."""
-    tables = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {maximum}\n' for name in names)
-    path.write_text(template.format(arms=tables, **facts), encoding="utf-8")
+def write_trace(path: Path, names: Sequence[str], arm: Ints, parts: Bools) -> None:
+    """Write a row for each pull: the name of its arm, and its parts (pull, part) as 0 or 1 in columns x1, x2, ..."""
+    table = pd.DataFrame(parts.astype(np.uint8), columns=[f"x{number + 1}" for number in range(parts.shape[1])])
+    table.insert(0, "arm", np.array(names)[arm])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write = table.to_parquet if path.suffix.lower() == ".parquet" else table.to_csv
+    write(path, index=False)
+
+
+def write_scenario(path: Path, template: str, names: Sequence[str], maximum: int, **values: object) -> None:
+    """Write the scenario: a template of this folder with these values filled in, and a table for each arm."""
+    text = files(__package__).joinpath(template).read_text(encoding="utf-8")
+    arms = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {maximum}\n' for name in names)
+    path.write_text(text.format(arms=arms, **values), encoding="utf-8")

@@ -16,12 +16,12 @@ from tpstream.engines.simpy_clock import CLOSING, DECISION, END, Timeline
 from tpstream.engines.simpy_events import DROPPED, IMPUTED, LATE, PARTIAL, EventBuffer
 from tpstream.engines.simpy_process import ProcessPull
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import DelayError, TpstreamError, blame
+from tpstream.model.errors import DelayError, TpstreamError, blame, user_code
 from tpstream.model.interfaces import Policy, ProcessDelay
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Timing, World
 from tpstream.policies.runner import check_arm
-from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times, guarded
+from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times
 
 
 def timetable(
@@ -183,7 +183,8 @@ class SimpyEngine:
             self._timeline.process(self._lose(process_pull, part, float(times[part - 1])))
         if timing.window is not None:
             self._timeline.process(self._close(process_pull, time + timing.window))
-        steps = guarded(lambda: process.run(process_pull), name, f"pull {pull}")
+        with user_code(DelayError, name, f"for pull {pull}"):
+            steps = process.run(process_pull)
         if not hasattr(steps, "throw"):
             raise DelayError(
                 f"{name}: run must be a generator, got {type(steps).__name__} for pull {pull}; yield events"

@@ -83,10 +83,10 @@ def compare(
     check_jobs(jobs)
     asked = run_options(logs, **options)
     if baselines:
-        policies = with_kinds(scenario, policies, [CLAIRVOYANT, WAITING])
+        policies = with_kinds(scenario.policies, policies, [CLAIRVOYANT, WAITING])
     if runs == 1 and first >= 0 and folder is None and executor is None:
         seed = scenario.seed if seed is None else seed
-        study = run_once(scenario, request_policies(scenario, policies), first, seed, rounds, asked)
+        study = run_once(scenario, request_policies(scenario.policies, policies), first, seed, rounds, asked)
     else:
         plan = make_plan(scenario, policies, range(first, first + runs), seed, rounds, asked)
         (study,) = run_study(plan, jobs=jobs, folder=None if folder is None else Path(folder), executor=executor)

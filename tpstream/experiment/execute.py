@@ -15,7 +15,7 @@ from tpstream.experiment.executors import can_use_processes, count_workers, run_
 from tpstream.experiment.folder import open_folder
 from tpstream.experiment.plan import Plan, Task, counted_rounds, list_tasks
 from tpstream.experiment.result import FailedRun, Study
-from tpstream.experiment.store import MemoryResults, Records, Results, Store
+from tpstream.experiment.store import MemoryResults, Records, Store
 from tpstream.log.formats import check_streams
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
@@ -44,7 +44,7 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
     check_jobs(jobs)
     with ExitStack() as stack:
         plan = plan if folder is None else open_folder(folder, plan)
-        store: Results = MemoryResults() if folder is None else stack.enter_context(Store(folder))
+        store: Store | MemoryResults = MemoryResults() if folder is None else stack.enter_context(Store(folder))
         tasks = list_tasks(plan, store.finished)
         if plan.options.log is not None:
             check_logs(

@@ -10,9 +10,9 @@ from typing import Any
 
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.rewards import REWARDS
+from tpstream.scenario.builders import kinds_in
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
-from tpstream.scenario.timing_tables import kinds_in
 from tpstream.timing import ARRIVALS, DELAYS
 
 SCHEMA = 2

@@ -79,7 +79,7 @@ def make_plan(
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
     if options.log is not None and options.log.format is not None:
         check_streams(options.log.format)
-    seed, requests = scenario.seed if seed is None else seed, request_policies(scenario, policies)
+    seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
     cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
     compiled = all(

@@ -140,9 +140,9 @@ class Study:
             records, places = self._of(policy), self._places(self.chosen)
             regret = np.empty((len(records), len(self.rounds)))
             pulls = np.empty((len(records), len(places), len(self.arms)), dtype=np.int64)
-            for place, measures in enumerate(records.measures):
-                regret[place] = pseudo_regret(measures["pulls"], self.means)
-                pulls[place] = measures["pulls"][places]
+            for place in range(len(records)):
+                counts = records.measures[place]["pulls"]
+                regret[place], pulls[place] = pseudo_regret(counts, self.means), counts[places]
             self._cache[policy] = regret, pulls
         return self._cache[policy]
 

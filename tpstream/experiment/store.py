@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self, overload
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -81,19 +81,14 @@ def _unpack(packed: _Packed) -> NDArray[Any]:
     return stored.cumsum(axis=0, dtype=np.int64) if packed.differences else stored
 
 
-@dataclass(frozen=True, eq=False)
-class PackedMeasures(Sequence[Measures]):
+class PackedMeasures:
     """The measures of several runs, unpacked one by one where someone looks: all together may be large."""
 
-    packed: Sequence[bytes]
+    def __init__(self, packed: Sequence[bytes]) -> None:
+        self.packed = packed
 
-    @overload
-    def __getitem__(self, place: int) -> Measures: ...
-    @overload
-    def __getitem__(self, place: slice) -> "PackedMeasures": ...
-    def __getitem__(self, place: int | slice) -> "Measures | PackedMeasures":
-        found = self.packed[place]
-        return unpack(found) if isinstance(found, bytes) else PackedMeasures(found)
+    def __getitem__(self, place: int) -> Measures:
+        return unpack(self.packed[place])
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -104,35 +99,16 @@ class Records:
     """The finished runs of one policy in one world, by number: their measures, and the seconds that they took."""
 
     runs: Ints
-    measures: Sequence[Measures]
+    measures: Sequence[Measures] | PackedMeasures
     seconds: Floats
 
     def measure(self, name: str) -> NDArray[Any]:
         """One measure of every run, stacked along a new first axis."""
-        return np.stack([measures[name] for measures in self.measures]) if len(self) else np.empty(0)
+        found = [self.measures[place][name] for place in range(len(self))]
+        return np.stack(found) if found else np.empty(0)
 
     def __len__(self) -> int:
         return len(self.runs)
-
-
-class Results(Protocol):
-    """Where the results of runs are kept while a study goes on."""
-
-    def keep(self, results: Iterable[RunResult]) -> None:
-        """Keep all of them, or none if the process dies on the way."""
-        ...
-
-    def finished(self, result_key: str) -> set[int]:
-        """The numbers of the finished runs under this key."""
-        ...
-
-    def records(self, result_key: str, runs: range) -> Records:
-        """The finished runs under this key whose numbers are in the range."""
-        ...
-
-    def failures(self, result_key: str, runs: range) -> dict[int, str]:
-        """Why runs under this key failed, by number."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""How does it look? Figures, drawn by Matplotlib in one style."""
+"""How do results look? Figures drawn by Matplotlib, in one style and with one colour for each policy."""

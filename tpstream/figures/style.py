@@ -1,22 +1,28 @@
-"""Figures that a person wants to look at."""
+"""What all figures share: the style, the colours of policies, curves of regret, and labels at the ends of lines.
 
-from collections.abc import Mapping, Sequence
+Matplotlib is imported inside the functions that draw, because importing it takes longer than a short run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from scipy.optimize import isotonic_regression
 
 from tpstream.analysis.intervals import Interval
 from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import FigureError
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#CCBB44", "#66CCEE", "#BBBBBB", "#000000")
 """Paul Tol's bright scheme: told apart with any colour vision."""
+RESERVED = dict(zip(("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew"), COLOURS, strict=False))
+"""The colours of the paper's policies, the same in all figures."""
 GREY = "#555555"
 ENDINGS = (".png", ".svg", ".pdf")
 STYLE: dict[Any, Any] = {
@@ -33,8 +39,26 @@ LINE_HEIGHT = 1.3
 """The distance between two labels, in heights of their letters."""
 
 
+def policy_colours(labels: Iterable[str]) -> dict[str, str]:
+    """A colour for each policy: each of the paper's four kinds has its own, all others take the next free ones.
+
+    Of several policies of one kind, such as "tp-ucb-fr:groups=5" and "tp-ucb-fr:groups=10", the first has the colour
+    of the kind. When all colours are taken they are used again.
+    """
+    labels = list(labels)
+    colours: dict[str, str] = {}
+    for label in labels:
+        colour = RESERVED.get(label.lower().partition(":")[0])
+        if colour is not None and colour not in colours.values():
+            colours[label] = colour
+    free = [colour for colour in COLOURS if colour not in colours.values()] or list(COLOURS)
+    others = [label for label in labels if label not in colours]
+    colours |= {label: free[number % len(free)] for number, label in enumerate(others)}
+    return {label: colours[label] for label in labels}
+
+
 def prepare_figure(path: Path) -> Path:
-    """The path, with its folder made; raises before any work is done if no figure can be written there."""
+    """Make the folder of a figure; raises, before any work is done, if no figure can be written there."""
     if path.suffix.lower() not in ENDINGS:
         raise FigureError(f"{path}: a figure ends in {', '.join(ENDINGS)}, got {path.suffix or 'no ending'!r}")
     try:
@@ -42,6 +66,28 @@ def prepare_figure(path: Path) -> Path:
     except OSError as error:
         raise FigureError(f"{path.parent}: cannot make this folder: {error.strerror}; choose another place") from error
     return path
+
+
+@contextmanager
+def new_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
+    """An empty figure of this size in inches; written to the path when the block ends, equal figures as equal bytes."""
+    import matplotlib as mpl  # noqa: PLC0415 (slow to import)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    prepare_figure(path)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+        try:
+            figure.savefig(path, dpi=150, metadata=metadata)
+        except OSError as error:
+            raise FigureError(f"{path}: cannot write the figure: {error.strerror}; choose another place") from error
+
+
+def run_count(runs: int) -> str:
+    """How a title says the number of runs, and that bands are intervals if there are any."""
+    return f"mean of {runs} runs, 95 % interval" if runs > 1 else f"mean of {runs} run"
 
 
 def regret_figure(
@@ -58,38 +104,52 @@ def regret_figure(
     Bounds make the regret's axis logarithmic, since they are many times as large: a policy's upper one is dashed in its
     colour, lower ones are dotted.
     """
-    prepare_figure(path)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8, 4.8), layout="constrained")
+    with new_figure(path, 8, 4.8) as figure:
         axes = figure.subplots()
-        colours = dict(zip(curves, colours_for(len(curves)), strict=True))
-        axes.set_xscale("log" if log_rounds else "linear")  # forgets how numbers are written
-        draw_curves(axes, rounds, curves, colours)
+        colours = policy_colours(curves)
+        draw_regret(axes, rounds, curves, colours, log_rounds=log_rounds)
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
-        axes.set_xlim(rounds[0] if log_rounds else 0, max(rounds[-1], 2))
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
-        name_lines(axes, ends | draw_bounds(axes, rounds, curves, bounds, colours), colours)
-        save_figure(figure, path)
+        label_lines(axes, ends | draw_bounds(axes, rounds, curves, bounds, colours), colours)
 
 
-def draw_curves(axes: Axes, rounds: Ints, curves: Mapping[str, Interval], colours: Mapping[str, str]) -> None:
-    """A line and a band for each policy."""
-    for label, curve in curves.items():
-        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2)
-        axes.fill_between(rounds, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+def draw_regret(
+    axes: "Axes",
+    rounds: Ints,
+    curves: Mapping[str, Interval],
+    colours: Mapping[str, str],
+    *,
+    log_rounds: bool = False,
+) -> None:
+    """A line and a band for each policy, and the axes of rounds and regret."""
+    axes.set_xscale("log" if log_rounds else "linear")  # before the formatters: it resets them
+    draw_bands(axes, rounds, curves, colours)
+    axes.set_xlim(rounds[0] if log_rounds else 0, max(rounds[-1], 2))
+    axes.set_ylim(bottom=0)
     axes.set_xlabel("round")
     axes.set_ylabel("pseudo-regret")
-    axes.set_ylim(bottom=0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.grid(axis="y", linewidth=0.6, alpha=0.35)
+    draw_grid(axes)
+
+
+def draw_bands(axes: "Axes", places: Floats | Ints, curves: Mapping[str, Interval], colours: Mapping[str, str]) -> None:
+    """A line for the mean and a band for the interval of each policy."""
+    for label, curve in curves.items():
+        axes.plot(places, curve.mean, color=colours[label], linewidth=2)
+        axes.fill_between(places, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+
+
+def draw_grid(axes: "Axes", axis: str = "y") -> None:
+    """Thin lines behind the data at the ticks of one axis."""
+    axes.grid(axis=axis, linewidth=0.6, alpha=0.35)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
 
 
 def draw_bounds(
-    axes: Axes, rounds: Ints, curves: Mapping[str, Interval], bounds: Sequence[Bound], colours: dict[str, str]
+    axes: "Axes", rounds: Ints, curves: Mapping[str, Interval], bounds: Sequence[Bound], colours: dict[str, str]
 ) -> dict[str, float]:
-    """Draw bounds on a logarithmic axis; returns where the lower ones end, under their names."""
+    """Draw bounds on a logarithmic axis; returns where the lower ones end, and adds them to the colours."""
     if not bounds:
         return {}
     ends = {}
@@ -109,23 +169,17 @@ def draw_bounds(
     return ends
 
 
-def spread(heights: Floats, gap: float) -> Floats:
-    """Heights moved as little as possible (least squares) so that any two are at least a gap apart; same order."""
-    order = np.argsort(heights, kind="stable")
-    steps = gap * np.arange(len(heights))
-    moved = np.empty(len(heights))
-    moved[order] = isotonic_regression(heights[order] - steps).x + steps
-    return moved
+def label_lines(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
+    """Write each policy's name where its line ends, moved so that no two names overlap.
 
-
-def name_lines(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
-    """Write each policy's name where its line ends, apart from one another."""
+    Call it last: names are placed by the size that the layout gives to the axes.
+    """
     figure = axes.get_figure(root=True)
-    assert figure is not None  # noqa: S101 (these axes are drawn)
-    figure.draw_without_rendering()  # a layout gives the axes their height
-    letters = mpl.rcParams["font.size"] * figure.dpi / 72
+    assert figure is not None  # noqa: S101 (axes belong to a figure)
+    figure.draw_without_rendering()
+    letters = STYLE["font.size"] * figure.dpi / 72
     heights = axes.transData.transform([(1.0, end) for end in ends.values()])[:, 1]
-    fractions = (spread(heights, LINE_HEIGHT * letters) - axes.bbox.y0) / axes.bbox.height
+    fractions = (spread_apart(heights, LINE_HEIGHT * letters) - axes.bbox.y0) / axes.bbox.height
     for label, fraction in zip(ends, fractions.tolist(), strict=True):
         axes.annotate(
             label,
@@ -139,15 +193,12 @@ def name_lines(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]
         )
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write the file; the same figure gives the same bytes."""
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-    try:
-        figure.savefig(path, dpi=150, metadata=metadata)
-    except OSError as error:
-        raise FigureError(f"{path}: cannot write the figure: {error.strerror}; choose another place") from error
+def spread_apart(heights: Floats, gap: float) -> Floats:
+    """Heights moved as little as possible (least squares), in the same order, any two at least a gap apart."""
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 (slow to import)
 
-
-def colours_for(count: int) -> list[str]:
-    """A colour for each of so many lines."""
-    return [COLOURS[number % len(COLOURS)] for number in range(count)]
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    moved = np.empty(len(heights))
+    moved[order] = isotonic_regression(heights[order] - steps).x + steps
+    return moved

@@ -73,7 +73,7 @@ class RewardKind(Protocol):
     arm_settings: type[BaseModel]
     """Keys of an `[[arms]]` table besides `name`."""
 
-    def build(self, settings: Any, arms: Sequence[Any], place: "BuildContext") -> Rewards:
+    def build(self, settings: Any, arms: Sequence[Any], context: "BuildContext") -> Rewards:
         """The model for these settings; raises ScenarioError with a key as in "rewards.groups: ..."."""
         ...
 
@@ -152,7 +152,7 @@ class DelayKind(Protocol):
 
     settings: type[BaseModel]
 
-    def build(self, settings: Any, place: BuildContext) -> DelayProcess | CalendarDelay | ProcessDelay:
+    def build(self, settings: Any, context: BuildContext) -> DelayProcess | CalendarDelay | ProcessDelay:
         """The delay for these settings; raises ScenarioError with a key as in "p: ..."."""
         ...
 
@@ -175,7 +175,7 @@ class ArrivalKind(Protocol):
 
     settings: type[BaseModel]
 
-    def build(self, settings: Any, place: BuildContext) -> ArrivalProcess:
+    def build(self, settings: Any, context: BuildContext) -> ArrivalProcess:
         """The process for these settings."""
         ...
 

@@ -1,37 +1,40 @@
-"""Settings: the keys that a kind reads from its table of a scenario, and the models of such tables."""
+"""The keys that a kind of model reads from a table of a scenario, and the pydantic models of such tables."""
 
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, create_model
 
+from tpstream.model.registry import Registry
+
 TableType = TypeVar("TableType", bound=BaseModel)
 
 
 class Settings(BaseModel):
-    """Keys of a scenario: none unknown, none changed later, every number finite."""
+    """Keys of a scenario: unknown ones are refused, none changes later, every number is finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Table(BaseModel):
-    """A table of a scenario: no unknown keys, nothing changed later."""
+    """A table of a scenario: unknown keys are refused, and nothing changes later."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def join(name: str, settings: type[BaseModel], table: type[TableType], **keys: Any) -> type[TableType]:
-    """A model with the keys of both; where their rules differ, those of the table hold."""
+def table_model(registry: Registry, kind: str, table: type[TableType], attribute: str = "settings") -> type[TableType]:
+    """The pydantic model of a table: its own keys and those that the registered definition of this kind reads.
+
+    `attribute` is the attribute of the definition that holds its keys. A table with a key `kind` must name this kind.
+    """
+    return _table_model(kind, getattr(registry.find(kind), attribute), table)
+
+
+# Cached by the settings and not by the kind's name alone: a plug-in that is loaded again has other settings.
+@lru_cache
+def _table_model(kind: str, settings: type[BaseModel], table: type[TableType]) -> type[TableType]:
+    name = "".join(word.capitalize() for word in kind.split("-")) + table.__name__.removesuffix("Table")
+    keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if "kind" in table.model_fields else {}
+    # Where the configurations of the two models differ, that of the table holds.
     bases: Any = (settings, table)
     return cast("type[TableType]", create_model(name, __base__=bases, **keys))
-
-
-@lru_cache
-def kind_table(kind: str, what: str, settings: type[BaseModel], table: type[BaseModel]) -> type[BaseModel]:
-    """The model of a table that names its kind, made once; a plug-in that is loaded anew has other settings."""
-    return join(class_name(kind, what), settings, table, kind=(Literal[kind], ...))
-
-
-def class_name(kind: str, what: str) -> str:
-    """The name of a kind's model, as editors show it."""
-    return "".join(word.capitalize() for word in kind.split("-")) + what

@@ -1,1 +1,1 @@
-"""Do we get what the paper got? Its settings run again, compared number by number and claim by claim."""
+"""Do we get what the paper got? Its settings run again and compared with the published numbers and claims."""

@@ -1,7 +1,4 @@
-"""The reproduction: all runs of some settings, and what every table, claim and figure is made from.
-
-Cost: what the runs took, and how much of it were random draws.
-"""
+"""The runs of the paper's settings: made again, and their regret and cost."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.experiment.compare import compare
@@ -23,15 +21,13 @@ from tpstream.paper.settings import Setting
 from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario
 
-
-def silent(scenario: str) -> AbstractContextManager[Progress | None]:  # noqa: ARG001 (nobody looks)
-    """Tell nobody."""
-    return nullcontext()
+TIMINGS = 3
+"""How often the drawing of a block is timed; the shortest time counts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The regret of every run (first axis) at every checkpoint."""
+    """The regret of every run (first axis) at every checkpoint (second axis)."""
 
     rounds: Ints
     regret: Floats
@@ -43,7 +39,7 @@ class Curves:
 
     @cached_property
     def interval(self) -> Interval:
-        """The mean over runs with its 95 % interval."""
+        """The mean over runs with its 95 % interval, at every checkpoint."""
         return t_interval(self.regret)
 
     def since(self, round: int) -> "Curves":
@@ -51,35 +47,35 @@ class Curves:
         later = self.rounds >= round
         return Curves(self.rounds[later], self.regret[:, later])
 
-    def near(self, round: float) -> int:
-        """The place of the checkpoint nearest to a round."""
+    def nearest(self, round: float) -> int:
+        """The index of the checkpoint nearest to a round."""
         return int(np.argmin(np.abs(self.rounds - round)))
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The studies of the settings, by the scenario's name."""
+    """The studies of some settings; `studies` and `scenarios` have the scenarios' names as keys."""
 
     settings: tuple[Setting, ...]
     runs: int
     horizon: int | None
-    """The number of rounds, if it is not the paper's."""
+    """The number of rounds if it is not the paper's."""
     studies: dict[str, Study]
     scenarios: dict[str, Scenario]
     seconds: dict[str, float]
-    """What each setting took by the clock, in this call: less for runs that were there already."""
+    """The elapsed time of each setting in this call, by the setting's name; little for runs that were stored before."""
     jobs: int
 
     @property
     def full(self) -> bool:
-        """Whether the rounds are the paper's, so that its numbers can be compared with."""
+        """Whether the runs have the paper's horizons, so that its numbers can be compared with ours."""
         return self.horizon is None
 
-    def has(self, setting: str) -> bool:
-        """Whether the setting was run."""
-        return any(one.name == setting for one in self.settings)
+    def has(self, *settings: str) -> bool:
+        """Whether any of these settings was run."""
+        return any(setting.name in settings for setting in self.settings)
 
-    def worlds(self) -> Iterator[tuple[Setting, Scenario, Study]]:
+    def items(self) -> Iterator[tuple[Setting, Scenario, Study]]:
         """Every scenario with its setting and its study."""
         for setting in self.settings:
             for name in setting.scenarios:
@@ -92,8 +88,8 @@ class Reproduction:
 
     def average(self, setting: Setting, policy: str) -> Curves:
         """The regret of a policy, averaged over the scenarios of a setting run by run."""
-        studies = [self.studies[name] for name in setting.scenarios]
-        return Curves(studies[0].rounds, np.mean([study.regret(policy) for study in studies], axis=0))
+        curves = [self.curves(name, policy) for name in setting.scenarios]
+        return Curves(curves[0].rounds, np.mean([one.regret for one in curves], axis=0))
 
 
 def reproduce(
@@ -104,11 +100,11 @@ def reproduce(
     seed: int | None = None,
     horizon: int | None = None,
     folder: Path | None = None,
-    progress: Callable[[str], AbstractContextManager[Progress | None]] = silent,
+    progress: Callable[[str], AbstractContextManager[Progress | None]] | None = None,
 ) -> Reproduction:
-    """Run all scenarios of the settings; runs that are in the folder already are not done again.
+    """Run all scenarios of the settings, except runs that the folder holds already.
 
-    `progress` is asked before each scenario for what is to be told of its rounds.
+    `progress` is called with a title before each scenario and returns a context that gives the progress of its study.
     """
     studies, scenarios, seconds = {}, {}, {}
     for setting in settings:
@@ -117,70 +113,56 @@ def reproduce(
             scenario = Scenario.load(name)
             scenarios[name] = scenario if horizon is None else scenario.with_(horizon=horizon)
             place = None if folder is None else folder / (name if horizon is None else f"{name}-{horizon}")
-            with progress(f"Setting {setting.name}: {name}") as tell:
-                study = compare(
-                    scenarios[name], setting.policies, runs=runs, seed=seed, jobs=jobs, folder=place, progress=tell
+            with progress(f"Setting {setting.name}: {name}") if progress else nullcontext() as report:
+                studies[name] = study = compare(
+                    scenarios[name], setting.policies, runs=runs, seed=seed, jobs=jobs, folder=place, progress=report
                 )
             if study.failures:
                 raise StudyError(f"{name}: {len(study.failures)} runs failed, the first with: {study.failures[0]}")
-            studies[name] = study
         seconds[setting.name] = time.perf_counter() - began
     return Reproduction(tuple(settings), runs, horizon, studies, scenarios, seconds, jobs)
 
 
-PAPER_HOURS = 468
-"""What the paper's experiments took."""
-TIMES = 3
-"""How often a block is timed; the shortest time counts."""
+def costs(found: Reproduction) -> pd.DataFrame:
+    """The seconds that each setting took, and those of all in the last row.
 
-
-@dataclass(frozen=True)
-class Cost:
-    """The seconds of a setting: of the clock, of its runs, and of the processors if they only drew rewards."""
-
-    setting: str
-    clock: float
-    """Of this call: less for runs that were there already."""
-    recorded: float
-    """Of all runs, also those that were there already, as each took by the clock."""
-    draws: float
-
-
-def costs(found: Reproduction) -> list[Cost]:
-    """What every setting took."""
-    return [
-        Cost(
-            setting.name,
-            found.seconds[setting.name],
-            sum(float(seconds.sum()) for name in setting.scenarios for seconds in found.studies[name].seconds.values()),
-            sum(draw_seconds(found.scenarios[name], found.studies[name]) for name in setting.scenarios),
-        )
+    `clock` is the elapsed time of this call, `recorded` the sum of the times that all runs took, also those stored
+    before, and `draws` the processor time of drawing their rewards, measured alone.
+    """
+    draws = {
+        setting.name: sum(draw_seconds(found.scenarios[name], found.studies[name]) for name in setting.scenarios)
         for setting in found.settings
-    ]
+    }
+    recorded = _times(found).groupby("setting")["seconds"].sum()
+    table = pd.DataFrame({"clock": found.seconds, "recorded": recorded, "draws": draws}).loc[list(found.seconds)]
+    return pd.concat([table, table.sum().to_frame("all").T])
 
 
-def shares_by_kind(found: Reproduction) -> dict[str, float]:
-    """The share of the time in runs that each kind of policy took; UCB1 comes first and draws for the others."""
-    spent: dict[str, float] = {}
-    for _, _, study in found.worlds():
-        for policy, seconds in study.seconds.items():
-            kind = policy.partition(":")[0]
-            spent[kind] = spent.get(kind, 0.0) + float(seconds.sum())
-    return {kind: seconds / sum(spent.values()) for kind, seconds in spent.items()}
+def time_shares(found: Reproduction) -> "pd.Series[float]":
+    """The share of each kind of policy in the recorded time; UCB1 runs first and draws the rewards for the others."""
+    times = _times(found)
+    spent = times.groupby(times["policy"].str.partition(":")[0], sort=False)["seconds"].sum()
+    return spent / spent.sum()
+
+
+def _times(found: Reproduction) -> pd.DataFrame:
+    """The time that every run took, with the setting and the policy."""
+    return pd.concat([study.times().assign(setting=setting.name) for setting, _, study in found.items()])
 
 
 def draw_seconds(scenario: Scenario, study: Study) -> float:
-    """The blocks that a study drew (policies of one run share them) times the seconds that one takes."""
+    """The number of blocks of rewards that a study drew (the policies of a run share them) times the time of one."""
     pulls = np.stack([study.pulled(policy)[:, 0] for policy in study.records]).max(axis=0)
     blocks = np.ceil(pulls / BLOCK).sum(axis=0)
     stream = np.random.default_rng(0)
-    total = 0.0
-    for arm, number in zip(scenario.build_rewards().arms, blocks, strict=True):
-        total += min(_seconds_of_a_block(arm, stream) for _ in range(TIMES)) * float(number)
-    return total
+    arms = scenario.build_rewards().arms
+    return sum(
+        float(number) * min(_time_block(arm, stream) for _ in range(TIMINGS))
+        for arm, number in zip(arms, blocks, strict=True)
+    )
 
 
-def _seconds_of_a_block(arm: ArmRewards, stream: np.random.Generator) -> float:
+def _time_block(arm: ArmRewards, stream: np.random.Generator) -> float:
     began = time.process_time()
     arm.sample(stream, BLOCK)
     return time.process_time() - began

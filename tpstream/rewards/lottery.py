@@ -11,19 +11,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import ArmRewards, BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-
-
-class LotterySettings(Settings):
-    """Keys of `[rewards]`: the tickets that a pull buys, and how many of them can win."""
-
-    tickets: Annotated[int, Field(ge=1)]
-    winners: Literal["one", "all"]
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 
 class LotteryArmSettings(Settings):
@@ -33,46 +27,42 @@ class LotteryArmSettings(Settings):
     prize: PositiveFloat
 
 
+class LotterySettings(RewardSettings):
+    """Keys of `[rewards]`: the tickets that a pull buys, and how many of them can win."""
+
+    tickets: Annotated[int, Field(ge=1)]
+    winners: Literal["one", "all"]
+
+    def build(self, arms: Sequence[LotteryArmSettings], context: BuildContext) -> Rewards:
+        """The model; with one winner it guarantees one group, else each ticket is a group."""
+        if self.tickets != context.span:
+            raise ScenarioError(f"rewards.tickets: {self.tickets} is not the span {context.span}; make them equal")
+        single = self.winners == "one"
+        return Rewards(
+            [LotteryArm(self.tickets, arm.probability, arm.prize, single) for arm in arms],
+            1 if single else self.tickets,
+        )
+
+
 @dataclass(frozen=True)
-class ManyWinners:
-    """An arm in which every ticket can win."""
+class LotteryArm:
+    """An arm whose pulls buy tickets; with a `single` winner at most one of them wins."""
 
     tickets: int
     probability: float
     prize: float
+    single: bool
 
     @property
     def maximum(self) -> float:
-        """The largest cumulative reward: all tickets win."""
-        return self.tickets * self.prize
+        """The largest cumulative reward: the only winning card is found, or all tickets win."""
+        return self.prize if self.single else self.tickets * self.prize
 
     @property
     def mean(self) -> float:
-        """The expectation of a pull's cumulative reward."""
-        return self.tickets * self.probability * self.prize
-
-    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """The partial rewards of the next pulls, of shape (pulls, span)."""
-        wins = stream.random((pulls, self.tickets)) < self.probability
-        return np.multiply(wins, self.prize, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class OneWinner:
-    """An arm with a single winning card."""
-
-    tickets: int
-    probability: float
-    prize: float
-
-    @property
-    def maximum(self) -> float:
-        """The largest cumulative reward: the card is found."""
-        return self.prize
-
-    @property
-    def mean(self) -> float:
-        """The expectation of a pull's cumulative reward: prize * (1 - (1 - probability)^tickets)."""
+        """The expectation of a pull's cumulative reward; of one winner, prize * (1 - (1 - probability)^tickets)."""
+        if not self.single:
+            return self.tickets * self.probability * self.prize
         if self.probability == 1:
             return self.prize
         return -self.prize * math.expm1(self.tickets * math.log1p(-self.probability))  # exact for small probabilities
@@ -80,24 +70,9 @@ class OneWinner:
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
         wins = stream.random((pulls, self.tickets)) < self.probability
-        wins &= np.cumsum(wins, axis=1) == 1  # only the first one: then the card is found
+        if self.single:
+            wins &= np.cumsum(wins, axis=1) == 1  # only the first one: then the card is found
         return np.multiply(wins, self.prize, dtype=np.float64)
 
 
-class Lottery:
-    """The reward model "lottery"."""
-
-    settings: type[BaseModel] = LotterySettings
-    arm_settings: type[BaseModel] = LotteryArmSettings
-
-    def build(self, settings: LotterySettings, arms: Sequence[LotteryArmSettings], place: BuildContext) -> Rewards:
-        """The model for these settings; with one winner it guarantees one group, else each ticket is a group."""
-        tickets = settings.tickets
-        if tickets != place.span:
-            raise ScenarioError(f"rewards.tickets: {tickets} is not the span {place.span}; make them equal")
-        model = OneWinner if settings.winners == "one" else ManyWinners
-        built: list[ArmRewards] = [model(tickets, arm.probability, arm.prize) for arm in arms]
-        return Rewards(built, 1 if settings.winners == "one" else tickets)
-
-
-KIND: RewardKind = Lottery()
+KIND: RewardKind = BuiltInRewards(LotterySettings, LotteryArmSettings)

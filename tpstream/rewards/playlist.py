@@ -19,18 +19,26 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 TOLERANCE = 1e-9
-"""A deviation this close (relatively) to a limit of the feasible range counts as the limit: limits are rounded too."""
+"""How far, as a share of it, a deviation may be outside of a limit of the feasible range: limits are rounded, too."""
 
 
-class PlaylistSettings(Settings):
+class PlaylistArmSettings(Settings):
+    """Keys of an arm: mean and standard deviation of a session's cumulative reward."""
+
+    mean: PositiveFloat
+    deviation: Annotated[float, Field(ge=0)]
+
+
+class PlaylistSettings(RewardSettings):
     """Keys of `[rewards]`: the songs of a session, the levels of a song, and the share of songs heard level by level.
 
     The default share gives the real sessions of the paper the correlations between songs that they show.
@@ -40,12 +48,19 @@ class PlaylistSettings(Settings):
     levels: Annotated[int, Field(ge=1)] = 4
     gradual: Annotated[float, Field(ge=0, le=1)] = 0.4
 
+    def build(self, arms: Sequence[PlaylistArmSettings], context: BuildContext) -> Rewards:
+        """The model, with the songs as its groups.
 
-class PlaylistArmSettings(Settings):
-    """Keys of an arm: mean and standard deviation of a session's cumulative reward."""
-
-    mean: PositiveFloat
-    deviation: Annotated[float, Field(ge=0)]
+        A song pays at most maximum / songs, as smoothness asks for, but songs of one session share a mood and are not
+        independent.
+        """
+        parts = self.songs * self.levels
+        if parts != context.span:
+            raise ScenarioError(
+                f"rewards.songs: {self.songs} songs of {self.levels} levels have {parts} parts but the span is "
+                f"{context.span}; make them equal"
+            )
+        return Rewards([calibrate(self, arm, f"arms[{number}]") for number, arm in enumerate(arms)], self.songs)
 
 
 @dataclass(frozen=True)
@@ -85,26 +100,6 @@ class PlaylistArm:
         return reached.reshape(pulls, -1).astype(np.float64)
 
 
-class Playlist:
-    """The reward model "playlist"."""
-
-    settings: type[BaseModel] = PlaylistSettings
-    arm_settings: type[BaseModel] = PlaylistArmSettings
-
-    def build(self, settings: PlaylistSettings, arms: Sequence[PlaylistArmSettings], place: BuildContext) -> Rewards:
-        """The model for these settings.
-
-        Its nominal groups are the songs: a song pays at most maximum / songs, as smoothness asks for, but songs of
-        one session share a mood and are not independent.
-        """
-        if settings.songs * settings.levels != place.span:
-            raise ScenarioError(
-                f"rewards.songs: {settings.songs} songs of {settings.levels} levels have "
-                f"{settings.songs * settings.levels} parts but the span is {place.span}; make them equal"
-            )
-        return Rewards([calibrate(settings, arm, f"arms[{number}]") for number, arm in enumerate(arms)], settings.songs)
-
-
 def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) -> PlaylistArm:
     """The arm with that mean and standard deviation."""
     songs, levels = settings.songs, settings.levels
@@ -124,4 +119,4 @@ def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) ->
     return PlaylistArm(songs, levels, settings.gradual, arm.mean, coherence)
 
 
-KIND: RewardKind = Playlist()
+KIND: RewardKind = BuiltInRewards(PlaylistSettings, PlaylistArmSettings)

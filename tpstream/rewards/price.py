@@ -5,19 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 from scipy.special import gammainc, gammaincc
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-
-
-class PriceSettings(Settings):
-    """Keys of `[rewards]`: the items of a batch, and the distribution of a day's demand."""
-
-    items: Annotated[int, Field(ge=1)]
-    demand: Literal["poisson"] = "poisson"
+from tpstream.rewards.base import BuiltInRewards, RewardSettings
 
 
 class PriceArmSettings(Settings):
@@ -25,6 +19,17 @@ class PriceArmSettings(Settings):
 
     price: PositiveFloat
     rate: Annotated[float, Field(ge=0, le=1e9)]  # the sum over any span stays a 64-bit integer
+
+
+class PriceSettings(RewardSettings):
+    """Keys of `[rewards]`: the items of a batch, and the distribution of a day's demand."""
+
+    items: Annotated[int, Field(ge=1)]
+    demand: Literal["poisson"] = "poisson"
+
+    def build(self, arms: Sequence[PriceArmSettings], context: BuildContext) -> Rewards:
+        """The model; a whole batch may sell on one day, so it guarantees one group."""
+        return Rewards([PriceArm(self.items, arm.price, arm.rate, context.span) for arm in arms], 1)
 
 
 @dataclass(frozen=True)
@@ -61,15 +66,4 @@ class PriceArm:
         return np.diff(sold, axis=1, prepend=0) * self.price
 
 
-class Price:
-    """The reward model "price"."""
-
-    settings: type[BaseModel] = PriceSettings
-    arm_settings: type[BaseModel] = PriceArmSettings
-
-    def build(self, settings: PriceSettings, arms: Sequence[PriceArmSettings], place: BuildContext) -> Rewards:
-        """The model for these settings; a whole batch may sell on one day, so it guarantees one group."""
-        return Rewards([PriceArm(settings.items, arm.price, arm.rate, place.span) for arm in arms], 1)
-
-
-KIND: RewardKind = Price()
+KIND: RewardKind = BuiltInRewards(PriceSettings, PriceArmSettings)

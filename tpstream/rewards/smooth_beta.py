@@ -1,8 +1,7 @@
 """Smooth rewards: the span falls into equal groups whose sums are independent scaled Beta variables.
 
-Z_k = maximum / groups * Beta(a_k, b_k), the world of the paper's synthetic settings; a_k = b_k = 1 is uniform.
-
-Spreads: how the sum of a group of consecutive parts is divided among them.
+Z_k = maximum / groups * Beta(a_k, b_k), the world of the paper's synthetic settings; a_k = b_k = 1 is uniform. A
+spread says how the sum of a group is divided among its consecutive parts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,13 +9,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import check_groups
+from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
 
 SpreadName = Literal["even", "first", "last", "single", "random"]
 Spread = Callable[[np.random.Generator, Floats, int], Floats]
@@ -72,7 +71,15 @@ SPREADS: Mapping[SpreadName, Spread] = {
 Shape = tuple[PositiveFloat, ...]
 
 
-class SmoothBetaSettings(Settings):
+class SmoothBetaArmSettings(Settings):
+    """Keys of an arm: its maximum, and its own Beta parameters if they differ from the shared ones."""
+
+    maximum: PositiveFloat
+    a: Shape | None = None
+    b: Shape | None = None
+
+
+class SmoothBetaSettings(RewardSettings):
     """Keys of `[rewards]`: the groups, the Beta parameters that all arms share, and the spread within a group."""
 
     groups: Annotated[int, Field(ge=1)]
@@ -80,13 +87,19 @@ class SmoothBetaSettings(Settings):
     b: Shape | None = None
     spread: SpreadName = "even"
 
-
-class SmoothBetaArmSettings(Settings):
-    """Keys of an arm: its maximum, and its own Beta parameters if they differ from the shared ones."""
-
-    maximum: PositiveFloat
-    a: Shape | None = None
-    b: Shape | None = None
+    def build(self, arms: Sequence[SmoothBetaArmSettings], context: BuildContext) -> Rewards:
+        """The model; it guarantees its own groups."""
+        check_groups(self.groups, context.span)
+        shared_a = shape(self.a, "rewards.a", np.ones(self.groups))
+        shared_b = shape(self.b, "rewards.b", np.ones(self.groups))
+        width, spread = context.span // self.groups, SPREADS[self.spread]
+        built = []
+        for number, arm in enumerate(arms):
+            a = shape(arm.a, f"arms[{number}].a", shared_a)
+            b = shape(arm.b, f"arms[{number}].b", shared_b)
+            uniform = bool(np.all(a == 1) and np.all(b == 1))
+            built.append(SmoothBetaArm(arm.maximum, width, a, b, uniform, spread))
+        return Rewards(built, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,30 +127,6 @@ class SmoothBetaArm:
         return self.spread(stream, sums, self.width)
 
 
-class SmoothBeta:
-    """The reward model "smooth-beta"."""
-
-    settings: type[BaseModel] = SmoothBetaSettings
-    arm_settings: type[BaseModel] = SmoothBetaArmSettings
-
-    def build(
-        self, settings: SmoothBetaSettings, arms: Sequence[SmoothBetaArmSettings], place: BuildContext
-    ) -> Rewards:
-        """The model for these settings; it guarantees its own groups."""
-        groups = settings.groups
-        check_groups(groups, place.span)
-        shared_a = shape(settings.a, "rewards.a", np.ones(groups))
-        shared_b = shape(settings.b, "rewards.b", np.ones(groups))
-        built = []
-        for number, arm in enumerate(arms):
-            a = shape(arm.a, f"arms[{number}].a", shared_a)
-            b = shape(arm.b, f"arms[{number}].b", shared_b)
-            uniform = bool(np.all(a == 1) and np.all(b == 1))
-            width = place.span // groups
-            built.append(SmoothBetaArm(arm.maximum, width, a, b, uniform, SPREADS[settings.spread]))
-        return Rewards(built, groups)
-
-
 def shape(given: Shape | None, key: str, default: Floats) -> Floats:
     """The Beta parameters given under that key, one per group, or else the default."""
     if given is None:
@@ -147,4 +136,4 @@ def shape(given: Shape | None, key: str, default: Floats) -> Floats:
     return np.array(given, dtype=np.float64)
 
 
-KIND: RewardKind = SmoothBeta()
+KIND: RewardKind = BuiltInRewards(SmoothBetaSettings, SmoothBetaArmSettings)

@@ -4,7 +4,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from tpstream.model.events import Events, Kind
 from tpstream.model.notes import logger
 from tpstream.model.world import World
 from tpstream.run.measures import Measures, RunMeasures
-from tpstream.run.options import LogOptions, Progress, RunOptions
+from tpstream.run.options import Progress, RunOptions
 from tpstream.run.sinks import subscribe_all
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
@@ -74,13 +74,15 @@ def run_policies(
                 seed,
                 run,
                 rounds,
-                _overwriting(options) if results else options,
+                options,
                 meter,
             )
             results |= dict(zip(remaining, found, strict=True))
             break
         except PolicyFailure as failure:
             results[remaining.pop(failure.number)] = PolicyResult(failure=str(failure))
+            if options.log is not None:  # the logs of the others were begun
+                options = replace(options, log=replace(options.log, force=True))
     meter.finish()
     return [results[number] for number in range(len(choices))]
 
@@ -129,7 +131,7 @@ def start_run(
     Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
     one, and the sinks are entered here and left with the stack.
     """
-    world = scenario.build_world(draws.world.seed, draws.world.run)
+    world = replace(draws.world, timing=scenario.build_timing())
     detail: Detail = "all" if options.log is None else options.log.detail
     engine = open_engine(
         options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, indices=detail == "indices"
@@ -143,7 +145,10 @@ def start_run(
         (pulls_only if detail == "pulls" else engine.bus).subscribe(f"log {path}", writer)
     subscribe_all(engine.bus, options.sinks, header, stack)
     batches = engine.round_batches()
-    return _publish_pulls(world, batches, pulls_only) if pulls_only.names else batches
+    if not pulls_only.names:
+        return batches
+    # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
+    return _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
 
 
 def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
@@ -220,11 +225,3 @@ def error_line(error: Exception) -> str:
     origin = error.__cause__ if ours else error
     frames = traceback.extract_tb(origin.__traceback__) if origin and not isinstance(origin, TpstreamError) else []
     return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text
-
-
-def _overwriting(options: RunOptions) -> RunOptions:
-    """The same options; logs that are there already are overwritten."""
-    if options.log is None:
-        return options
-    log = LogOptions(options.log.place, options.log.format, options.log.detail, force=True)
-    return RunOptions(options.engine, log, options.sinks, options.progress)

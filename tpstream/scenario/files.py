@@ -1,7 +1,4 @@
-"""Files: where a scenario is found, and its text as a mapping.
-
-The scenarios that ship with the package, by name.
-"""
+"""Where scenario files are found, those that ship with the package by name, and their content as a mapping."""
 
 import re
 import tomllib

@@ -1,14 +1,14 @@
-"""Complaints: what is wrong with a scenario, in the words of its file instead of those of the validator."""
+"""Errors of a scenario in the words of its file: the place, what is wrong, the value and the remedy in one line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from tpstream.model.errors import ScenarioError, TpstreamError, did_you_mean
+from tpstream.model.errors import did_you_mean
 
 Location = tuple[int | str, ...]
 Fields = Mapping[str, FieldInfo]
@@ -16,46 +16,34 @@ Fields = Mapping[str, FieldInfo]
 LONGEST = 60
 """A value is quoted up to this many characters."""
 
-PHRASES = (
-    (r"^Value error, ", ""),
-    (r"^Input should be ", "must be "),
-    (r"greater than or equal to", "at least"),
-    (r"less than or equal to", "at most"),
-    (r"a valid integer.*", "a whole number"),
-    (r"a valid number.*", "a number"),
-    (r"a valid string", "text in quotes"),
-    (r"a valid boolean", "true or false"),
-    (r"a valid (array|list|tuple)", "a list"),
-    (r"a valid (dictionary|object).*", "a table"),
-    (r"^String should have at least 1 character$", "must not be empty"),
-)
-"""From the validator's words to ours."""
-
-
-@contextmanager
-def blamed(who: str) -> Iterator[None]:
-    """What a plug-in raises inside is told with its name, as in "delays[0].kind: 'mine'"."""
-    try:
-        yield
-    except TpstreamError:
-        raise
-    except Exception as error:
-        raise ScenarioError(f"{who} raised {type(error).__name__}: {error}") from error
+MESSAGES = {
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "finite_number": "must be a finite number",
+    "literal_error": "must be {expected}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "must be a table"),
+    "string_type": "must be text in quotes",
+}
+"""What is wrong, by pydantic's type of error, with its context filled in; for other types its own message is shown."""
 
 
 def wrong(location: Location, message: str, value: object) -> ValidationError:
-    """An error of ours that joins those of the validator."""
-    complaint = PydanticCustomError("wrong", "{message}", {"message": message})
-    return ValidationError.from_exception_data(
-        "Scenario", [InitErrorDetails(type=complaint, loc=location, input=value)]
-    )
+    """An error of ours as one of pydantic's, so that it is reported together with those."""
+    found = PydanticCustomError("wrong", "{message}", {"message": message})
+    return ValidationError.from_exception_data("Scenario", [InitErrorDetails(type=found, loc=location, input=value)])
 
 
 def describe_error(error: ValidationError, fields_at: Callable[[Location], Fields]) -> str:
-    """One line about the first error, with the number of the others; `fields_at` knows the keys of every table."""
+    """One line about the first error, with the number of the others; `fields_at` gives the keys of every table."""
     errors = error.errors(include_url=False)
     unknown = [one["loc"] for one in errors if one["type"] == "extra_forbidden"]
-    # A mistyped key is also a missing one: one complaint about it is enough, and it is the telling one.
+    # A mistyped key is also a missing one: the error about the unknown key is enough, and it is the telling one.
     errors = [
         one
         for one in errors
@@ -64,7 +52,7 @@ def describe_error(error: ValidationError, fields_at: Callable[[Location], Field
     errors.sort(key=lambda one: one["type"] != "extra_forbidden")
     others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     place = key_path(errors[0]["loc"])
-    return f"{place}: {sentence(errors[0], fields_at)}{others}" if place else sentence(errors[0], fields_at) + others
+    return f"{f'{place}: ' if place else ''}{sentence(errors[0], fields_at)}{others}"
 
 
 def meant(unknown: Location, missing: Location, fields_at: Callable[[Location], Fields]) -> bool:
@@ -76,13 +64,13 @@ def meant(unknown: Location, missing: Location, fields_at: Callable[[Location], 
 
 def key_path(location: Location) -> str:
     """The location as in arms[0].maximum."""
-    pieces = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return "".join(pieces).removeprefix(".")
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "".join(steps).removeprefix(".")
 
 
 def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> str:
     """What is wrong, the value, and the remedy where one is known."""
-    *table, key = error["loc"] or ("",)  # a rule about several keys is about none
+    *table, key = error["loc"] or ("",)  # a rule about several keys has no key of its own
     match error["type"]:
         case "extra_forbidden":
             fields = fields_at(tuple(table))
@@ -92,13 +80,21 @@ def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> st
             field = fields_at(tuple(table)).get(str(key))
             meaning = field and field.description
             return f"missing; add {key}{f' ({meaning})' if meaning else ''}"
+        case "value_error":
+            return str(error["ctx"]["error"])
         case "wrong":
             return error["msg"]
+        case "string_too_short" if error["ctx"]["min_length"] == 1:
+            return f"must not be empty, got {quote(error['input'])}"
         case kind:
-            message = error["msg"]
-            for pattern, phrase in PHRASES:
-                message = re.sub(pattern, phrase, message)
-            return message if kind == "value_error" else f"{message}, got {quote(error['input'])}{remedy(error)}"
+            context = {name: _bound(value) for name, value in error.get("ctx", {}).items()}
+            message = MESSAGES[kind].format(**context) if kind in MESSAGES else error["msg"]
+            return f"{message}, got {quote(error['input'])}{remedy(error)}"
+
+
+def _bound(value: Any) -> Any:
+    """A bound of a number, without a fraction if it is whole."""
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def remedy(error: ErrorDetails) -> str:

@@ -1,4 +1,7 @@
-"""Paths and values of a sweep: which key of a scenario or parameter of a policy varies, and over what."""
+"""Paths and values as `--set` takes them: which key of a scenario or parameter of a policy is set, and to what.
+
+One value is a setting; several are those of a sweep.
+"""
 
 import re
 import tomllib
@@ -11,7 +14,7 @@ from typing import Any
 from tpstream.model.errors import StudyError, did_you_mean
 from tpstream.scenario.files import read_toml
 from tpstream.scenario.messages import Location, key_path, quote
-from tpstream.scenario.policy_choice import PolicyRequest, value
+from tpstream.scenario.policy_choice import PolicyRequest, toml_value
 from tpstream.scenario.scenario import fields_at
 
 NUMBER = r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
@@ -55,14 +58,14 @@ def read_values(text: str) -> list[Any]:
             return list(tomllib.loads(f"values = [{text}]")["values"])
         except tomllib.TOMLDecodeError:
             pass
-    words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets are not ours
-    return [one for word in words for one in (read_range(word) if RANGE.fullmatch(word) else [value(word)])]
+    words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets separate no values
+    return [one for word in words for one in (read_range(word) if RANGE.fullmatch(word) else [toml_value(word)])]
 
 
 def read_range(text: str) -> list[Any]:
     """The numbers of "5:50:5", both ends included; in decimal, so that 0.1:0.3:0.1 has three."""
     found = RANGE.fullmatch(text)
-    assert found is not None  # noqa: S101 (it was looked at before)
+    assert found is not None  # noqa: S101 (the caller looked)
     first, last, step = (Decimal(number) for number in found.groups("1"))
     if step == 0 or (last - first) / step < 0:
         raise StudyError(f"range {text}: its step leads away from its end; change one of them")

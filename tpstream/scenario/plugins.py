@@ -1,7 +1,7 @@
-"""Plug-in files: Python files that a user names, each with a mapping of the names that it defines.
+"""Plug-in files: Python files that a user names and that define policies, rewards, delays, arrivals or sinks.
 
-A plug-in file says in `PLUGINS` what it defines: `PLUGINS = {"delays": {"my-delay": KIND}, "policies": {...}}`. Loading
-it is what an import is: the names are known from then on, in this process and in those that work for it.
+A plug-in file says in `PLUGINS` what it defines: `PLUGINS = {"delays": {"my-delay": KIND}, "policies": {...}}`. From
+when it is loaded these names are known, in this process and in the worker processes that it starts.
 """
 
 import hashlib
@@ -34,12 +34,21 @@ EXAMPLE = 'PLUGINS = {"delays": {"my-delay": KIND}}'
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plug-in file that was loaded: where it is, the hash of its content, and what it defines."""
+    """A plug-in file that was loaded.
+
+    Attributes
+    ----------
+    path
+        The file.
+    digest
+        The SHA-256 of its content.
+    names
+        What it defines, as pairs such as ("delays", "my-delay").
+    """
 
     path: Path
     digest: str
     names: tuple[tuple[str, str], ...]
-    """Pairs such as ("delays", "my-delay")."""
 
 
 _loaded: dict[Path, Plugin] = {}
@@ -48,7 +57,30 @@ _loaded: dict[Path, Plugin] = {}
 def load_plugin(path: str | Path) -> Plugin:
     """Load a plug-in file, so that scenarios and commands know the names that it defines.
 
-    One that is loaded already is loaded again only if its content is another; then its names mean the new definitions.
+    A file that is loaded already is loaded again only if its content changed; then its names mean the new definitions.
+
+    Parameters
+    ----------
+    path
+        A Python file with a mapping `PLUGINS`.
+
+    Returns
+    -------
+    Plugin
+        The file, the hash of its content and the names that it defines.
+
+    Raises
+    ------
+    PluginError
+        If the file cannot be read or run, or if what it defines cannot be used under these names.
+
+    Examples
+    --------
+    `load_plugin("post_office.py")` makes the delays and policies of that file known; docs/plugins.md shows such files.
+
+    >>> load_plugin("not_written_yet.py")
+    Traceback (most recent call last):
+    tpstream.model.errors.PluginError: not_written_yet.py: no such file; give the path of a plug-in
     """
     file = Path(path).resolve()
     source = _read(file, path)
@@ -72,7 +104,7 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 
 
 def load_elsewhere(plugins: Iterable[Plugin]) -> None:
-    """Load in a worker what was loaded where the work comes from; the files must be the same."""
+    """Load in a worker process what the process that started the work had loaded; the files must be the same."""
     for plugin in plugins:
         if load_plugin(plugin.path).digest != plugin.digest:
             raise PluginError(f"{plugin.path}: is not what it was when it was loaded; copy it to every worker")
@@ -91,7 +123,7 @@ def _read(file: Path, path: str | Path) -> bytes:
 
 
 def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
-    """The module of a file, under a name that is the same in every process: compiled code is found again by it."""
+    """Run the file as a module whose name is the same in every process, so that cached compiled code is found again."""
     stem = re.sub(r"\W", "_", file.stem)
     name = f"tpstream_plugin_{stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -106,11 +138,11 @@ def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
         del sys.modules[name]
         if before is not None:
             sys.modules[name] = before
-        raise PluginError(f"{path}: {_complaint(file, error)}; mend the file") from error
+        raise PluginError(f"{path}: {_describe(file, error)}; mend the file") from error
     return module
 
 
-def _complaint(file: Path, error: BaseException) -> str:
+def _describe(file: Path, error: BaseException) -> str:
     """What the file raised, and in which of its lines."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     if isinstance(error, SyntaxError) and error.filename == str(file):
@@ -124,7 +156,7 @@ def _complaint(file: Path, error: BaseException) -> str:
 def _definitions(
     module: ModuleType, path: str | Path, before: tuple[tuple[str, str], ...]
 ) -> dict[tuple[str, str], Any]:
-    """What a file defines, by section and name, all of it checked; names of its version `before` are free."""
+    """What a file defines, by section and name, checked; it may define names again that it defined `before`."""
     sections = getattr(module, "PLUGINS", None)
     if sections is None:
         raise PluginError(f"{path}: has no PLUGINS; say what it defines, as in {EXAMPLE}")

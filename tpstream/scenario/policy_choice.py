@@ -1,13 +1,15 @@
-"""Choices: a policy with its parameters, from a table of the scenario, from one word, or from an object.
+"""From what a user asks for to a policy with its parameters.
 
-Policies as they were asked for: before a world fills in what is left open.
+A policy is asked for by the label of a `[[policies]]` table, by a registered kind, by a text such as
+"tp-ucb-fr:groups=50" or "module:Name", or by an object. That becomes a PolicyRequest, which holds only what was given;
+in a world, which fills in what is left open, it becomes a PolicyChoice.
 """
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,10 +19,7 @@ from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm
 from tpstream.scenario.messages import describe_error
-from tpstream.scenario.tables import PolicyTable, find_policy, plain, policy_spec, read
-
-if TYPE_CHECKING:
-    from tpstream.scenario.scenario import Scenario
+from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
 
 PAPER = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 """The policies that the paper compares; a scenario that lists none means these."""
@@ -35,21 +34,93 @@ class PolicyChoice:
     parameters: Parameters
 
 
+@dataclass(frozen=True)
+class PolicyRequest:
+    """A policy as it was asked for: its label, its form, and the parameters that were given."""
+
+    label: str
+    form: PolicyForm
+    given: Mapping[str, Any]
+
+    def with_(self, parameter: str, value: Any) -> "PolicyRequest":
+        """The same with another value of a parameter."""
+        return replace(self, given={**self.given, parameter: value})
+
+    def choose(self, problem: Problem) -> PolicyChoice:
+        """The policy as it runs in this world: with checked parameters, and the world's groups where none are given."""
+        try:
+            parameters: Parameters = read(self.form.parameters, self.given)
+        except ValidationError as error:
+            fields = self.form.parameters.model_fields
+            raise PolicyError(f"{self.label}: {describe_error(error, lambda _: fields)}") from None
+        try:
+            groups = assumed_groups(parameters, problem)
+        except PolicyError as error:
+            raise PolicyError(f"{self.label}: {error}") from None
+        return PolicyChoice(self.label, self.form, parameters.model_copy(update=groups))
+
+
+def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
+    """The number of groups under its key, for parameters that have one."""
+    if "groups" not in type(parameters).model_fields:
+        return {}
+    return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
+
+
 def choose(spec: str | PolicyForm, listed: Sequence[PolicyTable], problem: Problem) -> PolicyChoice:
-    """The policy that is meant; one that is listed takes its parameters from there, another one the defaults."""
+    """The policy that is meant, as it runs in this world."""
+    return request_policy(spec, listed).choose(problem)
+
+
+def complete(label: str, form: PolicyForm, given: Mapping[str, Any], problem: Problem) -> PolicyChoice:
+    """The policy with these parameters, as it runs in this world."""
+    return PolicyRequest(label, form, given).choose(problem)
+
+
+def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> PolicyRequest:
+    """The policy that is meant; one that is listed has the parameters of its table, another one those of the text."""
     if not isinstance(spec, str):
-        return complete(spec.name, spec, {}, problem)
+        return PolicyRequest(spec.name, spec, {})
     table = find_listed(spec, listed)
     if table is not None:
-        return choose_listed(table, problem)
+        return PolicyRequest(table.name, find_policy(table.kind), given_parameters(table))
     form, parameters = find_named(spec, listed)
-    return complete(policy_spec(form.name, parameters), form, parameters, problem)
+    return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
 
 
-def choose_listed(table: PolicyTable, problem: Problem) -> PolicyChoice:
-    """The policy of a table of the scenario."""
-    parameters = table.model_dump(mode="json", exclude={"kind", "name"})
-    return complete(table.name, find_policy(table.kind), parameters, problem)
+def request_policies(
+    listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None = None
+) -> list[PolicyRequest]:
+    """The policies that are meant; by default the listed ones of a scenario, or the paper's if it lists none."""
+    if isinstance(policies, str):
+        raise StudyError(f"policies must be a list; write [{policies!r}]")
+    if policies is None:
+        policies = [table.name for table in listed] or PAPER
+    if not policies:
+        raise StudyError("no policy is asked for; name at least one, or leave them out for those of the scenario")
+    requests = [request_policy(policy, listed) for policy in policies]
+    labels: set[str] = set()
+    for request in requests:
+        if request.label in labels:
+            raise StudyError(f"policy {request.label!r} is asked for twice; give each a name or parameters of its own")
+        labels.add(request.label)
+    return requests
+
+
+def with_kinds(
+    listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None, kinds: Sequence[str]
+) -> list[str | PolicyForm]:
+    """The policies (default: the listed ones), and before them one of each of these kinds that is not among them."""
+    requests = request_policies(listed, policies)
+    present = {request.form.name for request in requests}
+    own = [request.label for request in requests] if policies is None else policies
+    return [*(kind for kind in kinds if kind not in present), *own]
+
+
+def label_of(listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None, kind: str) -> str:
+    """The label of the first policy of that kind."""
+    requests = request_policies(listed, policies)
+    return next((request.label for request in requests if request.form.name == kind), kind)
 
 
 def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
@@ -67,12 +138,12 @@ def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
 def find_named(spec: str, listed: Sequence[PolicyTable]) -> tuple[PolicyForm, dict[str, Any]]:
     """The policy of a registered name, or of "module:Name", and its parameters.
 
-    Such words come from Python code or from the command line, never from a file: a module is imported.
+    Such texts come from Python code or from the command line, never from a file: a module is imported.
     """
     names = POLICIES.names()
-    home = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
-    if home and home["module"] not in names:
-        return import_policy(home["path"]), split(f"{home['path'].replace(':', '.')}:{home['rest'] or ''}")[1]
+    found = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
+    if found and found["module"] not in names:
+        return import_policy(found["path"]), split(f"{found['path'].replace(':', '.')}:{found['rest'] or ''}")[1]
     kind, parameters = split(spec)
     if kind not in names:
         raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
@@ -93,7 +164,7 @@ def import_policy(path: str) -> PolicyForm:
 
 
 def split(spec: str) -> tuple[str, dict[str, Any]]:
-    """The kind and the parameters of "tp-ucb-fr:groups=50,ties=first"; values as in TOML, or mere words."""
+    """The kind and the parameters of "tp-ucb-fr:groups=50,ties=first"; values as in TOML, or words without quotes."""
     kind, _, rest = (part.strip() for part in spec.partition(":"))
     parameters: dict[str, Any] = {}
     # A comma separates parameters where another key follows: lists have commas too.
@@ -103,97 +174,13 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
             raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:key=value")
         if key in parameters:
             raise PolicyError(f"{spec!r}: {key} is given twice; keep one")
-        parameters[key] = plain(value(text))
+        parameters[key] = plain(toml_value(text))
     return kind, parameters
 
 
-def value(text: str) -> Any:
-    """The TOML value, or the text itself if it is none."""
+def toml_value(text: str) -> Any:
+    """The value of a text as in TOML, or the text itself if it is none."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def complete(label: str, form: PolicyForm, given: Mapping[str, Any], problem: Problem) -> PolicyChoice:
-    """The choice with validated parameters; groups that are left open become the environment's."""
-    try:
-        parameters: Parameters = read(form.parameters, given)
-    except ValidationError as error:
-        fields = form.parameters.model_fields
-        raise PolicyError(f"{label}: {describe_error(error, lambda _: fields)}") from None
-    try:
-        return PolicyChoice(label, form, parameters.model_copy(update=assumed_groups(parameters, problem)))
-    except PolicyError as error:
-        raise PolicyError(f"{label}: {error}") from None
-
-
-def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
-    """The number of groups under its key, for parameters that have one."""
-    if "groups" not in type(parameters).model_fields:
-        return {}
-    return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
-
-
-@dataclass(frozen=True)
-class PolicyRequest:
-    """A policy with its label and the parameters that were given."""
-
-    label: str
-    form: PolicyForm
-    given: Mapping[str, Any]
-
-    def with_(self, parameter: str, value: Any) -> "PolicyRequest":
-        """The same with another value of a parameter."""
-        return replace(self, given={**self.given, parameter: value})
-
-    def choose(self, problem: Problem) -> PolicyChoice:
-        """The policy as it runs in this world."""
-        return complete(self.label, self.form, self.given, problem)
-
-
-def request_policies(scenario: "Scenario", policies: Sequence[str | PolicyForm] | None) -> list[PolicyRequest]:
-    """The policies that are meant; those of the scenario by default, the paper's if it lists none."""
-    if isinstance(policies, str):
-        raise StudyError(f"policies must be a list; write [{policies!r}]")
-    if policies is None:
-        policies = [table.name for table in scenario.policies] or PAPER
-    if not policies:
-        raise StudyError("no policy is asked for; name at least one, or leave them out for those of the scenario")
-    asked = [_request_one(policy, scenario.policies) for policy in policies]
-    _refuse_repeats(one.label for one in asked)
-    return asked
-
-
-def with_kinds(
-    scenario: "Scenario", policies: Sequence[str | PolicyForm] | None, kinds: Sequence[str]
-) -> list[str | PolicyForm]:
-    """The policies (default: the scenario's), and before them one of each of these kinds that is not among them."""
-    asked = request_policies(scenario, policies)
-    present = {one.form.name for one in asked}
-    own = [one.label for one in asked] if policies is None else policies
-    return [*(kind for kind in kinds if kind not in present), *own]
-
-
-def label_of(scenario: "Scenario", policies: Sequence[str | PolicyForm] | None, kind: str) -> str:
-    """The label of the first policy of that kind."""
-    return next((one.label for one in request_policies(scenario, policies) if one.form.name == kind), kind)
-
-
-def _request_one(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> PolicyRequest:
-    if not isinstance(spec, str):
-        return PolicyRequest(spec.name, spec, {})
-    table = find_listed(spec, listed)
-    if table is not None:
-        given = table.model_dump(mode="json", exclude_unset=True, exclude={"kind", "name"})
-        return PolicyRequest(table.name, find_policy(table.kind), given)
-    form, parameters = find_named(spec, listed)
-    return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
-
-
-def _refuse_repeats(labels: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for label in labels:
-        if label in seen:
-            raise StudyError(f"policy {label!r} is asked for twice; give each a name or parameters of its own")
-        seen.add(label)

@@ -1,10 +1,10 @@
 """Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -13,44 +13,65 @@ from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
-from tpstream.rewards.base import check_rewards
+from tpstream.scenario.builders import build_rewards, build_timing
 from tpstream.scenario.files import find_file, read_toml
-from tpstream.scenario.messages import Fields, Location, blamed, describe_error
+from tpstream.scenario.messages import Fields, Location, describe_error
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
-from tpstream.scenario.policy_choice import PAPER, PolicyChoice, assumed_groups, choose, choose_listed
+from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, choose, request_policies
 from tpstream.scenario.tables import (
     ArmTable,
-    GivenPolicies,
-    GivenRewards,
-    arm_table,
-    find_rewards,
+    PolicyTable,
+    RewardTable,
+    fields_of_table,
     plain,
-    policy_table,
     read_arms,
-    reward_table,
+    read_policies,
+    read_table,
+    read_tables,
 )
-from tpstream.scenario.timing_tables import (
-    REGULAR,
-    GivenArrivals,
-    GivenDelays,
-    build_timing,
-    dump_timing,
-    timing_fields,
-)
+from tpstream.timing.kinds import ArrivalTable, DelayTable
 
 __all__ = ["PolicyChoice", "Scenario"]
 
 
+REGULAR = {"kind": "regular"}
+"""The arrivals of a scenario that says nothing about them."""
+
 TOLERANCE = 1e-9
-"""How far a default may exceed its bound by rounding, as a share of the bound."""
+"""How far `default_reward` may exceed its bound by rounding, as a share of the bound."""
 
 
 class Scenario(BaseModel):
     """A world (horizon, span, rewards, arms) and the policies to try in it; what a scenario file says.
 
-    In Python the keys are those of the file, tables as dicts: `Scenario(name="two-prices", horizon=2000, span=30,
-    rewards={"kind": "smooth-beta", "groups": 10}, arms=[{"maximum": 100}, {"maximum": 140}])`. Two scenarios are equal
-    if they say the same, with defaults filled in.
+    Two scenarios are equal if they say the same, with defaults filled in. A scenario cannot be changed; `with_` makes a
+    changed copy.
+
+    Parameters
+    ----------
+    **keys
+        The keys of a scenario file, tables as dictionaries and lists of tables as lists. `name`, `horizon`, `span`,
+        `rewards` and `arms` are needed.
+
+    Raises
+    ------
+    ScenarioError
+        If a key is unknown, missing or has an impossible value, or if keys do not fit together.
+
+    Examples
+    --------
+    >>> scenario = Scenario(
+    ...     name="two-prices",
+    ...     horizon=2000,
+    ...     span=30,
+    ...     rewards={"kind": "smooth-beta", "groups": 10},
+    ...     arms=[{"name": "low", "maximum": 100}, {"name": "high", "maximum": 140}],
+    ... )
+    >>> scenario.problem().means
+    array([50., 70.])
+    >>> scenario.with_(horizon=0)
+    Traceback (most recent call last):
+    tpstream.model.errors.ScenarioError: horizon: must be at least 1, got 0
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -60,12 +81,14 @@ class Scenario(BaseModel):
     span: int = Field(ge=1, description="rounds over which a pull pays")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
-    rewards: GivenRewards = Field(description="how a pull pays: a kind and its settings")
+    rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
     arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
-    policies: GivenPolicies = Field((), description="who decides; none listed: the four of the paper")
-    delays: GivenDelays = Field((), description="when parts arrive, applied in order; none: when due")
-    arrivals: GivenArrivals = Field(
-        REGULAR, validate_default=True, description="when decisions are due: a kind and its settings"
+    policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
+    delays: tuple[DelayTable, ...] = Field((), description="when parts arrive, applied in order; none: when due")
+    arrivals: ArrivalTable = Field(
+        cast("ArrivalTable", REGULAR),
+        validate_default=True,
+        description="when decisions are due: a kind and its settings",
     )
     resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
     window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
@@ -83,7 +106,28 @@ class Scenario(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The scenario of a TOML file, or of a shipped one by its mere name, as in `Scenario.load("setting-1")`."""
+        """The scenario of a TOML file, or of one that ships with tpstream.
+
+        Parameters
+        ----------
+        path
+            The file, or the name of a shipped scenario.
+
+        Returns
+        -------
+        Scenario
+            The checked scenario; relative file names in it start in the folder of the file.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no such file, or if what it says cannot be used; the message names the file and the key.
+
+        Examples
+        --------
+        >>> Scenario.load("setting-1").span
+        100
+        """
         file = find_file(path)
         return cls.parse(read_toml(file), file.parent, source=str(file))
 
@@ -91,9 +135,10 @@ class Scenario(BaseModel):
     def parse(
         cls, keys: Mapping[str, Any], folder: str | Path = ".", *, source: str | None = None, check: bool = True
     ) -> Self:
-        """The scenario of a mapping such as a TOML file gives; relative file names in it start in the folder.
+        """The scenario of a mapping such as a TOML file gives; relative file names in it start in `folder`.
 
-        `source` is named in errors. Without `check` the rewards are not built, so that recorded ones need not be there.
+        `source` is the file that errors name. Without `check` the rewards and delays are not built to see that all keys
+        fit together, so that recorded ones need not be there.
         """
         scenario = cls.__new__(cls)
         scenario._take(keys, Path(folder), source)  # noqa: SLF001 (its own)
@@ -114,11 +159,26 @@ class Scenario(BaseModel):
             raise ScenarioError(prefixed(source, error)) from None
         self._folder, self._source = folder, source
 
+    @field_validator("rewards", "arrivals", mode="plain")
+    @classmethod
+    def _read_table(cls, value: object, info: ValidationInfo) -> Any:
+        return read_table(str(info.field_name), value)
+
     @field_validator("arms", mode="plain")
     @classmethod
     def _read_arms(cls, value: object, info: ValidationInfo) -> tuple[ArmTable, ...]:
-        # Without rewards the keys of an arm are not known, and there is a complaint already.
+        # Without rewards the keys of an arm are not known, and there is an error about them already.
         return read_arms(value, info.data["rewards"].kind) if "rewards" in info.data else ()
+
+    @field_validator("policies", mode="plain")
+    @classmethod
+    def _read_policies(cls, value: object) -> tuple[PolicyTable, ...]:
+        return read_policies(value)
+
+    @field_validator("delays", mode="plain")
+    @classmethod
+    def _read_delays(cls, value: object) -> tuple[DelayTable, ...]:
+        return read_tables("delays", value)
 
     @property
     def folder(self) -> Path:
@@ -132,11 +192,11 @@ class Scenario(BaseModel):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What was set since the file was read and noted, by path, as `--set` takes it."""
+        """What was changed since the file was read, by path, as `--set` takes it; needed to repeat a failed run."""
         return self._settings
 
     def noted(self, settings: Mapping[str, Any]) -> Self:
-        """The same with these settings noted, which were made already: they repeat a failed run."""
+        """The same scenario, with these changes, which were made already, noted in its `settings`."""
         scenario = self.model_copy()
         scenario._settings = {**self._settings, **settings}  # noqa: SLF001 (its own)
         return scenario
@@ -167,59 +227,53 @@ class Scenario(BaseModel):
 
         What is about time is left out where it is as in the paper's world.
         """
-        rest = {key: getattr(self, key) for key in ("resources", "window", "default_reward")}
-        return {
-            **{key: getattr(self, key) for key in ("name", "horizon", "span", "seed", "drain")},
-            "rewards": self.rewards.model_dump(mode="json"),
-            "arms": [arm.model_dump(mode="json") for arm in self.arms],
-            "policies": [policy.model_dump(mode="json") for policy in self.policies],
-            **dump_timing(self.delays, self.arrivals),
-            **{key: value for key, value in rest.items() if value not in (None, {})},
-        }
+        keys = self._keys()
+        keys["delays"] = [delay for delay in keys["delays"] if delay["kind"] != "none"]
+        regular = read_table("arrivals", REGULAR).model_dump(mode="json")
+        usual = {"delays": [], "arrivals": regular, "resources": {}, "window": None, "default_reward": None}
+        return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
-        """The resolved form with every delay at its place, also those that do nothing: errors count them."""
-        return {**self.resolved(), "delays": [delay.model_dump(mode="json") for delay in self.delays]}
+        """All keys as plain JSON values, with every delay at its place; errors count those that do nothing, too."""
+        return self.model_dump(mode="json", serialize_as_any=True)
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with other values for these keys, validated anew."""
+        """A changed copy.
+
+        Parameters
+        ----------
+        **changes
+            Keys of a scenario file with their new values, tables as a whole.
+
+        Returns
+        -------
+        Scenario
+            The changed scenario, checked anew.
+
+        Raises
+        ------
+        ScenarioError
+            If a key is unknown or its value cannot be used.
+
+        Examples
+        --------
+        >>> Scenario.load("setting-1").with_(horizon=500).horizon
+        500
+        """
         scenario = self.parse({**self._keys(), **changes}, self._folder, source=self._source)
         scenario._settings = self._settings  # noqa: SLF001 (its own)
         return scenario
 
-    def build_rewards(self) -> Rewards:
-        """The reward model, built once."""
-        return self._rewards
-
-    @cached_property
-    def _rewards(self) -> Rewards:
-        kind = self.rewards.kind
-        try:
-            with blamed(f"rewards.kind: {kind!r}"):
-                rewards = find_rewards(kind).build(self.rewards, self.arms, self._place)
-                check_rewards(rewards, self.span)
-                return replace(rewards, name=f"rewards ({kind})")
-        except TpstreamError as error:
-            raise self._error(error) from error
-
-    def timing(self) -> Timing:
-        """Delays, arrivals, resources and window, built once."""
-        return self._timing
-
-    @cached_property
-    def _timing(self) -> Timing:
-        try:
-            return build_timing(self.delays, self.arrivals, self._place, self.window, self.default_reward)
-        except TpstreamError as error:
-            raise self._error(error) from error
-
-    @property
-    def _place(self) -> BuildContext:
-        return BuildContext([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
-
     def problem(self) -> Problem:
-        """The problem with its true means; who is not entitled to them is told `problem().without_means()`."""
-        rewards = self._rewards
+        """What a policy is told about the world before the first round, with the true means of the arms.
+
+        A policy that may not know the means is told `problem().without_means()`.
+        """
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> Problem:
+        rewards = self.build_rewards()
         return Problem(
             names=tuple(arm.name for arm in self.arms),
             maxima=np.array([arm.maximum for arm in rewards.arms], dtype=np.float64),
@@ -229,20 +283,79 @@ class Scenario(BaseModel):
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
         )
 
+    def timing(self) -> Timing:
+        """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
+
+        It is built once. Runs do not use it: `build_world` builds one for each.
+        """
+        return self._timing
+
+    @cached_property
+    def _timing(self) -> Timing:
+        return self.build_timing()
+
+    def build_rewards(self) -> Rewards:
+        """A new reward model."""
+        with self._errors():
+            return build_rewards(self.rewards, self.arms, self._context)
+
+    def build_timing(self) -> Timing:
+        """New delays and arrivals, with resources and window."""
+        with self._errors():
+            return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
+
     def build_world(self, seed: int, run: int) -> World:
-        """The world of one run."""
-        return World(self.problem(), self.build_rewards(), seed=seed, run=run, drain=self.drain, timing=self.timing())
+        """All that an engine needs for one run, besides a policy; `run` counts the runs of a seed, from 0.
+
+        Rewards, delays and arrivals are built anew, so that the state of a user-written one cannot pass from one run to
+        another; files are read again only if they changed. Policies of one run share the rewards and sampled delays,
+        and each has arrivals and process delays of its own, from `build_timing`.
+        """
+        return World(self.problem(), self.build_rewards(), seed, run, self.drain, self.build_timing())
+
+    @property
+    def _context(self) -> BuildContext:
+        return BuildContext([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Let errors name the scenario's file."""
+        try:
+            yield
+        except TpstreamError as error:
+            raise self._error(error) from error
 
     def policy(self, spec: str | PolicyForm) -> PolicyChoice:
-        """The policy of that label or kind, or as in "tp-ucb-fr:groups=50", or of an object in one of the two forms."""
+        """The policy that is meant, as it runs in this scenario.
+
+        Parameters
+        ----------
+        spec
+            The label or kind of a listed policy, another kind with parameters as in "tp-ucb-fr:groups=50",
+            "module:Name", or a SharedPolicy or PythonPolicy.
+
+        Returns
+        -------
+        PolicyChoice
+            Its label, its form and its parameters, none of which is left open.
+
+        Raises
+        ------
+        PolicyError
+            If parameters are impossible, or if several listed policies are of that kind.
+        UnknownNameError
+            If there is no policy of that name.
+
+        Examples
+        --------
+        >>> Scenario.load("setting-1").policy("tp-ucb-fr:groups=50").parameters.groups
+        50
+        """
         return choose(spec, self.policies, self.problem())
 
     def choices(self) -> list[PolicyChoice]:
         """All listed policies; the four of the paper if none is listed."""
-        problem = self.problem()
-        if self.policies:
-            return [choose_listed(table, problem) for table in self.policies]
-        return [choose(kind, (), problem) for kind in PAPER]
+        return [request.choose(self.problem()) for request in request_policies(self.policies)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
@@ -267,16 +380,4 @@ def prefixed(source: str | None, message: object) -> str:
 
 def fields_at(keys: Mapping[str, Any], location: Location) -> Fields:
     """The known keys of the table at that place of a scenario."""
-    match location:
-        case ():
-            return Scenario.model_fields
-        case ("rewards",):
-            return reward_table(keys["rewards"]["kind"]).model_fields
-        case ("arms", int()):
-            return arm_table(keys["rewards"]["kind"]).model_fields
-        case ("policies", int(number)):
-            return policy_table(keys["policies"][number]["kind"]).model_fields
-        case ("arrivals",) | ("delays", int(), *_):
-            return timing_fields(keys, location)
-        case _:
-            return {}
+    return fields_of_table(keys, location) if location else Scenario.model_fields

@@ -1,27 +1,27 @@
-"""Tables: the parts of a scenario whose keys depend on a kind, read with the keys of that kind."""
+"""Tables of a scenario whose keys depend on a kind, such as `[rewards]`, read with the keys of that kind."""
 
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date, time
-from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, NamedTuple, cast
 
-from pydantic import BaseModel, Field, PlainValidator, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
-from tpstream.model.interfaces import RewardKind
 from tpstream.model.registry import Registry
-from tpstream.model.settings import Table, class_name, join, kind_table
+from tpstream.model.settings import Table, table_model
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS
-from tpstream.scenario.messages import quote, wrong
+from tpstream.scenario.messages import Fields, Location, quote, wrong
+from tpstream.timing import ARRIVALS, DELAYS
+from tpstream.timing.kinds import ArrivalTable, DelayTable
 
 
 def without_default(schema: JsonDict) -> None:
-    """Say nothing about the default of a name in a schema: it is made from the place or from other keys."""
+    """Remove the default of a name from a JSON Schema: it is made from the position or from other keys."""
     schema.pop("default")
 
 
@@ -49,9 +49,67 @@ class PolicyTable(Table):
     )
 
 
-def find_rewards(kind: str) -> RewardKind:
-    """The reward model of that name."""
-    return cast("RewardKind", REWARDS.find(kind))
+class Section(NamedTuple):
+    """A key of a scenario whose tables name a kind: where kinds are registered, and what is common to its tables."""
+
+    registry: Registry
+    table: type[BaseModel]
+    attribute: str = "settings"
+    """The attribute of a registered definition that holds the keys of its table."""
+
+    def model(self, kind: str) -> Any:
+        """The pydantic model of a table of that kind."""
+        return table_model(self.registry, kind, self.table, self.attribute)
+
+    def models(self) -> list[type[BaseModel]]:
+        """The models of all known kinds."""
+        return [self.model(kind) for kind in self.registry.names()]
+
+
+SECTIONS = {
+    "rewards": Section(REWARDS, RewardTable),
+    "arms": Section(REWARDS, ArmTable, "arm_settings"),
+    "policies": Section(POLICIES, PolicyTable, "parameters"),
+    "delays": Section(DELAYS, DelayTable),
+    "arrivals": Section(ARRIVALS, ArrivalTable),
+}
+
+
+def read_table(key: str, value: object) -> Any:
+    """The table of that key, as in [rewards]."""
+    if not isinstance(value, dict):
+        raise wrong((), f"must be a table, got {quote(value)}; write [{key}]", value)
+    return read(SECTIONS[key].model(_kind_of(value, SECTIONS[key].registry, ())), value)
+
+
+def read_tables(key: str, value: object) -> tuple[Any, ...]:
+    """The tables of that key, as in [[delays]]."""
+    section, tables = SECTIONS[key], _list_of_tables(value, key)
+    models = [section.model(_kind_of(table, section.registry, (number,))) for number, table in enumerate(tables)]
+    return _read_each(models, tables)
+
+
+def read_arms(value: object, kind: str) -> tuple[ArmTable, ...]:
+    """The `[[arms]]` tables for that kind of rewards; an arm without a name is called arm-1, arm-2, ..."""
+    tables = _list_of_tables(value, "arms")
+    if not tables:
+        raise wrong((), "at least 1 arm is needed; write [[arms]]", value)
+    named = [{"name": f"arm-{number}", **table} for number, table in enumerate(tables, start=1)]
+    arms = _read_each([SECTIONS["arms"].model(kind)] * len(named), named)
+    _check_unique((arm.name for arm in arms), "arms", "names")
+    return arms
+
+
+def read_policies(value: object) -> tuple[PolicyTable, ...]:
+    """The `[[policies]]` tables; one without a name is labelled by its kind, and by its parameters if need be."""
+    policies: tuple[PolicyTable, ...] = read_tables("policies", value)
+    kinds = [policy.kind for policy in policies]
+    labelled = []
+    for policy in policies:
+        label = policy.kind if kinds.count(policy.kind) == 1 else policy_spec(policy.kind, given_parameters(policy))
+        labelled.append(policy.model_copy(update={"name": policy.name or label}))
+    _check_unique((policy.name for policy in labelled), "policies", "labels")
+    return tuple(labelled)
 
 
 def find_policy(kind: str) -> PolicyForm:
@@ -59,80 +117,19 @@ def find_policy(kind: str) -> PolicyForm:
     return cast("PolicyForm", POLICIES.find(kind))
 
 
-def reward_table(kind: str) -> type[RewardTable]:
-    """The model of `[rewards]` for that kind."""
-    return cast("type[RewardTable]", kind_table(kind, "Rewards", find_rewards(kind).settings, RewardTable))
-
-
-@lru_cache
-def _arm_table(kind: str, settings: type[BaseModel]) -> type[ArmTable]:
-    return join(class_name(kind, "Arm"), settings, ArmTable)
-
-
-def arm_table(kind: str) -> type[ArmTable]:
-    """The model of an arm for that kind of rewards."""
-    return _arm_table(kind, find_rewards(kind).arm_settings)
-
-
-def policy_table(kind: str) -> type[PolicyTable]:
-    """The model of a policy's table for that kind."""
-    return cast("type[PolicyTable]", kind_table(kind, "Policy", find_policy(kind).parameters, PolicyTable))
-
-
-def read_rewards(value: object) -> RewardTable:
-    """The `[rewards]` table."""
-    if not isinstance(value, dict):
-        raise wrong((), f"must be a table, got {quote(value)}; write [rewards]", value)
-    kind = kind_of(value, REWARDS, ())
-    table: RewardTable = read(reward_table(kind), value)
-    return table
-
-
-def read_arms(value: object, kind: str) -> tuple[ArmTable, ...]:
-    """The `[[arms]]` tables for that kind of rewards; an arm without a name is called arm-1, arm-2, ..."""
-    tables = list_of_tables(value, "arms")
-    if not tables:
-        raise wrong((), "at least 1 arm is needed; write [[arms]]", value)
-    named = [{"name": f"arm-{number}", **table} for number, table in enumerate(tables, start=1)]
-    arms = read(tuple[arm_table(kind), ...], named)  # type: ignore[misc]
-    check_unique((arm.name for arm in arms), "arms", "names")
-    return cast("tuple[ArmTable, ...]", arms)
-
-
-def read_policies(value: object) -> tuple[PolicyTable, ...]:
-    """The `[[policies]]` tables, each with its label."""
-    tables = list_of_tables(value, "policies")
-    kinds = [kind_of(table, POLICIES, (number,)) for number, table in enumerate(tables)]
-    if not kinds:
-        return ()
-    models = tuple(policy_table(kind) for kind in kinds)
-    policies: tuple[PolicyTable, ...] = read(tuple[models], tables)  # type: ignore[valid-type]
-    labelled = [
-        policy.model_copy(update={"name": policy.name or label(policy, alone=kinds.count(policy.kind) == 1)})
-        for policy in policies
-    ]
-    check_unique((policy.name for policy in labelled), "policies", "labels")
-    return tuple(labelled)
-
-
-GivenRewards = Annotated[RewardTable, PlainValidator(read_rewards)]
-GivenPolicies = Annotated[tuple[PolicyTable, ...], PlainValidator(read_policies)]
-
-
-def label(policy: PolicyTable, *, alone: bool) -> str:
-    """The label of a policy that was given none."""
-    given = policy.model_dump(mode="json", exclude_unset=True, exclude={"kind", "name"})
-    return policy.kind if alone else policy_spec(policy.kind, given)
+def given_parameters(policy: PolicyTable) -> dict[str, Any]:
+    """The parameters that a `[[policies]]` table gives, without those that it leaves open."""
+    return policy.model_dump(mode="json", exclude_unset=True, exclude={"kind", "name"})
 
 
 def policy_spec(kind: str, parameters: Mapping[str, Any]) -> str:
-    """The policy as it is written in one word: "tp-ucb-fr:groups=50,ties=first", keys in alphabetical order."""
+    """A policy in one word: "tp-ucb-fr:groups=50,ties=first", keys in alphabetical order."""
     pairs = [f"{key}={toml_text(value)}" for key, value in sorted(parameters.items())]
     return f"{kind}:{','.join(pairs)}" if pairs else kind
 
 
 def toml_text(value: object) -> str:
-    """A value of a TOML file, without the quotes of a text that is a mere word."""
+    """A value as in TOML, where text that is a single word needs no quotes."""
     if (
         isinstance(value, str)
         and value.replace("-", "a").isidentifier()
@@ -143,11 +140,17 @@ def toml_text(value: object) -> str:
 
 
 def read(model: Any, value: object) -> Any:
-    """The value as that model, strictly: 1 is no truth, "1" no number; as JSON, in which a tuple is a list."""
+    """The value as that pydantic model, without coercion: true is no number, and "1" is none either."""
+    # As JSON: there a strict model takes a list for a tuple.
     return TypeAdapter(model).validate_json(json.dumps(value), strict=True)
 
 
-def kind_of(table: Mapping[str, Any], registry: Registry, location: tuple[int, ...]) -> str:
+def _read_each(models: list[Any], tables: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Each table as its model; all errors are raised together."""
+    return read(tuple[tuple(models)], tables) if models else ()  # type: ignore[misc]
+
+
+def _kind_of(table: Mapping[str, Any], registry: Registry, location: Location) -> str:
     """The known kind that a table names."""
     if "kind" not in table:
         raise wrong((*location, "kind"), f"missing; use one of {', '.join(registry.names())}", table)
@@ -161,7 +164,7 @@ def kind_of(table: Mapping[str, Any], registry: Registry, location: tuple[int, .
     return kind
 
 
-def list_of_tables(value: object, key: str) -> list[dict[str, Any]]:
+def _list_of_tables(value: object, key: str) -> list[dict[str, Any]]:
     """The value, if it is what [[key]] makes of it."""
     if not isinstance(value, list):
         raise wrong((), f"must be a list of tables, got {quote(value)}; write [[{key}]]", value)
@@ -171,7 +174,7 @@ def list_of_tables(value: object, key: str) -> list[dict[str, Any]]:
     return value
 
 
-def check_unique(names: Iterable[str], key: str, what: str) -> None:
+def _check_unique(names: Iterable[str], key: str, what: str) -> None:
     """Raise at the first name that was there before."""
     seen: dict[str, int] = {}
     for number, name in enumerate(names):
@@ -179,6 +182,21 @@ def check_unique(names: Iterable[str], key: str, what: str) -> None:
             message = f"{name!r} is also the name of {key}[{seen[name]}]; give them different {what}"
             raise wrong((number, "name"), message, name)
         seen[name] = number
+
+
+def fields_of_table(keys: Mapping[str, Any], location: Location) -> Fields:
+    """The known keys of the table at that place of a scenario, such as ("delays", 0); none if they are not known."""
+    table: Any = keys
+    match location:
+        case ("rewards",) | ("arrivals",) | ("policies", int()) | ("delays", int(), *_):
+            for step in location:
+                table = table[step]
+        case ("arms", int()):
+            table = keys["rewards"]
+        case _:
+            return {}
+    known = isinstance(table, dict) and "kind" in table
+    return SECTIONS[str(location[0])].model(table["kind"]).model_fields if known else {}
 
 
 def plain(value: object, path: str = "") -> Any:

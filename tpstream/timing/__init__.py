@@ -1,4 +1,4 @@
-"""When do the parts arrive, and when are decisions due?"""
+"""When do the parts of a pull arrive, and when are decisions due? Delays and arrival processes."""
 
 from tpstream.model.registry import Registry
 

@@ -1,179 +1,67 @@
-"""Arrivals: when decisions are due.
+"""Arrivals: when decisions are due."""
 
-Ramps: decisions at random at a rate that changes linearly and then stays; accrual that speeds up.
-"""
-
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import Field, PositiveFloat, PrivateAttr
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import ArrivalKind, BuildContext
-from tpstream.model.settings import Settings
+from tpstream.model.recorded_files import read_column
 from tpstream.model.world import Regular
-from tpstream.timing.column import read_column
-from tpstream.timing.lags import scipy_stats
+from tpstream.timing.kinds import BuiltInTiming, TimingSettings
 
 
-class RegularSettings(Settings):
+class RegularArrivals(TimingSettings):
     """A decision at equal distances; every 1 is the paper's world."""
 
     every: PositiveFloat = 1.0
 
-
-class RegularKind:
-    """The arrival process "regular"."""
-
-    settings: type[BaseModel] = RegularSettings
-
-    def build(self, settings: RegularSettings, place: BuildContext) -> Regular:  # noqa: ARG002 (the protocol's)
-        """The process for these settings."""
-        return Regular(settings.every)
+    def build(self, context: BuildContext) -> Regular:  # noqa: ARG002 (for those that need it)
+        """The process that is also the default of a world."""
+        return Regular(self.every)
 
 
-class PoissonSettings(Settings):
+class Poisson(TimingSettings):
     """Decisions at random, `rate` per unit of time: a Poisson process."""
 
     rate: PositiveFloat
 
-
-@dataclass(frozen=True)
-class Poisson:
-    """A Poisson process: independent exponential gaps."""
-
-    rate: float
-
-    @property
-    def regular(self) -> bool:
-        """It is not."""
-        return False
-
-    @property
-    def distribution(self) -> Any:
-        """The distribution of a gap."""
-        return scipy_stats().expon(scale=1 / self.rate)
+    regular: ClassVar[bool] = False
+    """The times are random."""
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
-        """The times of all decisions."""
+        """The times of all decisions, with independent exponential gaps."""
         times: Floats = np.cumsum(stream.exponential(1 / self.rate, horizon))
         return times
 
 
-class PoissonKind:
-    """The arrival process "poisson"."""
-
-    settings: type[BaseModel] = PoissonSettings
-
-    def build(self, settings: PoissonSettings, place: BuildContext) -> Poisson:  # noqa: ARG002 (the protocol's)
-        """The process for these settings."""
-        return Poisson(settings.rate)
-
-
-class BatchesSettings(Settings):
+class Batches(TimingSettings):
     """`size` decisions at a time, at the times every, 2 every, ..."""
 
     size: Annotated[int, Field(ge=1)]
     every: PositiveFloat = 1.0
 
-
-@dataclass(frozen=True)
-class Batches:
-    """Several decisions at the same time; the last batch may be smaller."""
-
-    size: int
-    every: float
-
     @property
     def regular(self) -> bool:
-        """Only in batches of one, at distance 1."""
+        """Whether there are batches of one at distance 1."""
         return self.size == 1 and self.every == 1
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
-        """The times of all decisions."""
+        """The times of all decisions; the last batch may be smaller."""
         return self.every * (np.arange(horizon) // self.size + 1).astype(np.float64)
 
 
-class BatchesKind:
-    """The arrival process "batches"."""
-
-    settings: type[BaseModel] = BatchesSettings
-
-    def build(self, settings: BatchesSettings, place: BuildContext) -> Batches:  # noqa: ARG002 (the protocol's)
-        """The process for these settings."""
-        return Batches(settings.size, settings.every)
-
-
-class TraceSettings(Settings):
-    """Decisions at recorded times: a CSV file with a column `time`, above 0 and never falling."""
-
-    file: Annotated[str, Field(min_length=1)]
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The recorded times, from the first on."""
-
-    recorded: Floats
-
-    @property
-    def regular(self) -> bool:
-        """Whether round t was at time t."""
-        return bool(np.array_equal(self.recorded, np.arange(1, len(self.recorded) + 1)))
-
-    def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
-        """The first recorded times."""
-        return self.recorded[:horizon].copy()
-
-
-class TraceKind:
-    """The arrival process "trace"."""
-
-    settings: type[BaseModel] = TraceSettings
-
-    def build(self, settings: TraceSettings, place: BuildContext) -> Trace:
-        """The process for these settings; the file is relative to the scenario."""
-        times = read_column(place.folder / settings.file, "time")
-        wrong = np.diff(times, prepend=0.0) < 0
-        wrong[0] = times[0] == 0
-        if wrong.any():
-            row = int(np.argmax(wrong)) + 1
-            fault = "is before the row above; sort the rows" if row > 1 else "is not above 0; shift the times"
-            raise ScenarioError(f"file: {settings.file} row {row}, column time: {times[row - 1]} {fault}")
-        if place.horizon is not None and len(times) < place.horizon:
-            held = f"{settings.file} has {len(times)} times but the horizon is {place.horizon}"
-            raise ScenarioError(f"file: {held}; add rows or lower the horizon")
-        return Trace(times)
-
-
-REGULAR: ArrivalKind = RegularKind()
-POISSON: ArrivalKind = PoissonKind()
-BATCHES: ArrivalKind = BatchesKind()
-TRACE: ArrivalKind = TraceKind()
-
-
-class RampSettings(Settings):
+class Ramp(TimingSettings):
     """A Poisson process whose rate goes from `start` to `end` over `duration`, linearly, and stays there."""
 
     start: Annotated[float, Field(ge=0)] = 0.0
     end: PositiveFloat
     duration: PositiveFloat
 
-
-@dataclass(frozen=True)
-class Ramp:
-    """An inhomogeneous Poisson process, by inverting its cumulative rate: exact, without rejection."""
-
-    start: float
-    end: float
-    duration: float
-
-    @property
-    def regular(self) -> bool:
-        """It is not."""
-        return False
+    regular: ClassVar[bool] = False
+    """The times are random."""
 
     def cumulative(self, times: Floats) -> Floats:
         """How many decisions are expected up to these times; at the times drawn, a Poisson process of rate 1."""
@@ -183,7 +71,7 @@ class Ramp:
         return expected
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
-        """The times of all decisions."""
+        """The times of all decisions, by inverting the cumulative rate: exact, without rejection."""
         expected = np.cumsum(stream.exponential(1.0, horizon))
         whole_ramp = (self.start + self.end) / 2 * self.duration
         inside = np.minimum(expected, whole_ramp)
@@ -193,14 +81,41 @@ class Ramp:
         return 2 * inside / (self.start + root) + (expected - inside) / self.end
 
 
-class RampKind:
-    """The arrival process "ramp"."""
+class Trace(TimingSettings):
+    """Decisions at recorded times: a CSV file with a column `time`, above 0 and never falling."""
 
-    settings: type[BaseModel] = RampSettings
+    file: Annotated[str, Field(min_length=1)]
 
-    def build(self, settings: RampSettings, place: BuildContext) -> Ramp:  # noqa: ARG002 (the protocol's)
-        """The process for these settings."""
-        return Ramp(settings.start, settings.end, settings.duration)
+    _recorded: Floats = PrivateAttr()
+
+    def build(self, context: BuildContext) -> Self:
+        """The process with its times; the file is relative to the scenario."""
+        times = read_column(context.folder / self.file, "time")
+        wrong = np.diff(times, prepend=0.0) < 0
+        wrong[0] = times[0] == 0
+        if wrong.any():
+            row = int(np.argmax(wrong)) + 1
+            fault = "is before the row above; sort the rows" if row > 1 else "is not above 0; shift the times"
+            raise ScenarioError(f"file: {self.file} row {row}, column time: {times[row - 1]} {fault}")
+        if context.horizon is not None and len(times) < context.horizon:
+            held = f"{self.file} has {len(times)} times but the horizon is {context.horizon}"
+            raise ScenarioError(f"file: {held}; add rows or lower the horizon")
+        built = self.model_copy()
+        built._recorded = times  # noqa: SLF001 (its own)
+        return built
+
+    @property
+    def regular(self) -> bool:
+        """Whether round t was at time t."""
+        return bool(np.array_equal(self._recorded, np.arange(1, len(self._recorded) + 1)))
+
+    def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
+        """The first recorded times."""
+        return self._recorded[:horizon].copy()
 
 
-RAMP: ArrivalKind = RampKind()
+REGULAR: ArrivalKind = BuiltInTiming(RegularArrivals)
+POISSON: ArrivalKind = BuiltInTiming(Poisson)
+BATCHES: ArrivalKind = BuiltInTiming(Batches)
+RAMP: ArrivalKind = BuiltInTiming(Ramp)
+TRACE: ArrivalKind = BuiltInTiming(Trace)

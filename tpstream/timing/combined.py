@@ -1,71 +1,51 @@
-"""Delays by arm: each arm has its own, since one treatment is read out sooner than another.
+"""Delays that depend on the arm or on the reward, and the lump that holds all parts of a pull back to one moment."""
 
-Reward-dependent delays: bad outcomes are reported sooner, or later, than good ones.
-
-Lumps: the whole reward of a pull arrives at one delayed moment, the classical delayed feedback.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import BaseModel, Field
+from pydantic import Field, PrivateAttr
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, DelayKind, DelayProcess, Schedule
-from tpstream.model.settings import Settings
-from tpstream.timing.kinds import InnerDelay, build_inner
-from tpstream.timing.lags import Per
+from tpstream.timing.kinds import BuiltInTiming, InnerDelay, TimingSettings, build_inner
+from tpstream.timing.lags import NoDelay, Per
 
 
-class ByArmSettings(Settings):
+class ByArm(TimingSettings):
     """A delay for each arm by its name, as in `arms = { low = { kind = "constant", lag = 3 } }`; one for the others."""
 
     arms: dict[str, InnerDelay]
     others: InnerDelay | None = None
 
+    _delays: dict[int, DelayProcess] = PrivateAttr(default_factory=dict)
 
-@dataclass(frozen=True, eq=False)
-class ByArm:
-    """Applies the delay of the pulls' arm; arms without one are not delayed."""
-
-    delays: Mapping[int, DelayProcess]
+    def build(self, context: BuildContext) -> Self:
+        """The delay with the delays of the arms, by their numbers."""
+        delays = {}
+        for name, table in self.arms.items():
+            if name not in context.names:
+                near, names = did_you_mean(name, context.names), ", ".join(context.names)
+                raise ScenarioError(f"arms.{name}: there is no such arm{near}; use names of {names}")
+            delays[context.names.index(name)] = build_inner(table, context, f"arms.{name}")
+        if self.others is not None:
+            others = build_inner(self.others, context, "others")
+            delays = {arm: delays.get(arm, others) for arm in range(len(context.names))}
+        built = self.model_copy()
+        built._delays = delays  # noqa: SLF001 (its own)
+        return built
 
     @property
     def whole(self) -> bool:
         """Whether whole offsets stay whole, whatever the arm."""
-        return all(delay.whole for delay in self.delays.values())
+        return all(delay.whole for delay in self._delays.values())
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:
-        """The schedule after the delay of this arm."""
-        return self.delays[arm].apply(schedule, rewards, arm, stream) if arm in self.delays else schedule
+        """The schedule after the delay of this arm; without one it stays as it is."""
+        return self._delays[arm].apply(schedule, rewards, arm, stream) if arm in self._delays else schedule
 
 
-class ByArmKind:
-    """The delay "by-arm"."""
-
-    settings: type[BaseModel] = ByArmSettings
-
-    def build(self, settings: ByArmSettings, place: BuildContext) -> ByArm:
-        """The delay for these settings."""
-        delays = {}
-        for name, table in settings.arms.items():
-            if name not in place.names:
-                near = did_you_mean(name, place.names)
-                raise ScenarioError(f"arms.{name}: there is no such arm{near}; use names of {', '.join(place.names)}")
-            delays[place.names.index(name)] = build_inner(table, place, f"arms.{name}")
-        if settings.others is not None:
-            others = build_inner(settings.others, place, "others")
-            delays = {arm: delays.get(arm, others) for arm in range(len(place.names))}
-        return ByArm(delays)
-
-
-BY_ARM: DelayKind = ByArmKind()
-
-
-class RewardDependentSettings(Settings):
+class RewardDependent(TimingSettings):
     """One delay for rewards below the threshold, one for the others; of each part, or of the pull's sum."""
 
     threshold: float
@@ -73,89 +53,63 @@ class RewardDependentSettings(Settings):
     above: InnerDelay | None = None
     per: Per = "part"
 
+    _below: DelayProcess = PrivateAttr(NoDelay())
+    _above: DelayProcess = PrivateAttr(NoDelay())
 
-@dataclass(frozen=True, eq=False)
-class RewardDependent:
-    """Applies one of two delays, by what a part (or the whole pull) pays; None: no delay.
-
-    Both are always drawn, so that the rewards decide which lag counts and not what is drawn next.
-    """
-
-    threshold: float
-    below: DelayProcess | None
-    above: DelayProcess | None
-    per: Per
+    def build(self, context: BuildContext) -> Self:
+        """The delay with the delays of the two sides."""
+        if self.below is None and self.above is None:
+            raise ScenarioError('below: give a delay for below or above, as in { kind = "constant", lag = 3 }')
+        built = self.model_copy()
+        if self.below is not None:
+            built._below = build_inner(self.below, context, "below")  # noqa: SLF001 (its own)
+        if self.above is not None:
+            built._above = build_inner(self.above, context, "above")  # noqa: SLF001 (its own)
+        return built
 
     @property
     def whole(self) -> bool:
-        """Whether whole offsets stay whole in both cases."""
-        return all(delay.whole for delay in (self.below, self.above) if delay is not None)
+        """Whether whole offsets stay whole on both sides."""
+        return self._below.whole and self._above.whole
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:
-        """The schedule after the delay that fits the reward."""
-        low, high = (
-            schedule if delay is None else delay.apply(schedule, rewards, arm, stream)
-            for delay in (self.below, self.above)
-        )
+        """The schedule after the delay that the reward asks for.
+
+        Both are always drawn: the rewards decide which lag counts, and not what is drawn next.
+        """
+        low = self._below.apply(schedule, rewards, arm, stream)
+        high = self._above.apply(schedule, rewards, arm, stream)
         paid = rewards if self.per == "part" else rewards.sum(axis=1, keepdims=True)
         bad = paid < self.threshold
         return Schedule(np.where(bad, low.offsets, high.offsets), np.where(bad, low.lost, high.lost))
 
 
-class RewardDependentKind:
-    """The delay "reward-dependent"."""
-
-    settings: type[BaseModel] = RewardDependentSettings
-
-    def build(self, settings: RewardDependentSettings, place: BuildContext) -> RewardDependent:
-        """The delay for these settings."""
-        if settings.below is None and settings.above is None:
-            raise ScenarioError('below: give a delay for below or above, as in { kind = "constant", lag = 3 }')
-        below = None if settings.below is None else build_inner(settings.below, place, "below")
-        above = None if settings.above is None else build_inner(settings.above, place, "above")
-        return RewardDependent(settings.threshold, below, above, settings.per)
-
-
-REWARD_DEPENDENT: DelayKind = RewardDependentKind()
-
-
-class LumpSettings(Settings):
-    """The whole reward comes `at` that time after the pull (default: with the last part), once all parts are there."""
-
-    at: Annotated[float | None, Field(ge=0)] = None
-
-
-@dataclass(frozen=True)
-class Lump:
-    """Holds all parts of a pull back until the last one, and at least until a time after the pull.
+class Lump(TimingSettings):
+    """The whole reward comes `at` that time after the pull (default: with the last part), once all parts are there.
 
     If earlier delays made a part later than that time, the others wait for it: nothing comes before it is due.
     """
 
-    at: float
+    at: Annotated[float | None, Field(ge=0)] = None
+
+    def build(self, context: BuildContext) -> Self:
+        """The same; a time before the last part is due is refused."""
+        last = context.span - 1
+        if self.at is not None and self.at < last:
+            raise ScenarioError(f"at: {self.at} is before the last part is due; give at least {last}, the span - 1")
+        return self
 
     @property
     def whole(self) -> bool:
-        """Whether that time is whole."""
-        return self.at.is_integer()
+        """Whether the time is whole; without one the lump comes with the last part."""
+        return self.at is None or self.at.is_integer()
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
         """The schedule with one offset for all parts of a pull."""
-        moments = np.maximum(schedule.offsets.max(axis=1, keepdims=True), self.at)
+        moments = np.maximum(schedule.offsets.max(axis=1, keepdims=True), self.at or 0.0)
         return Schedule(np.repeat(moments, schedule.offsets.shape[1], axis=1), schedule.lost)
 
 
-class LumpKind:
-    """The delay "lump"."""
-
-    settings: type[BaseModel] = LumpSettings
-
-    def build(self, settings: LumpSettings, place: BuildContext) -> Lump:
-        """The delay for these settings."""
-        last = place.span - 1
-        if settings.at is not None and settings.at < last:
-            raise ScenarioError(f"at: {settings.at} is before the last part is due; give at least {last}, the span - 1")
-        return Lump(float(last) if settings.at is None else settings.at)
-
-
-LUMP: DelayKind = LumpKind()
+BY_ARM: DelayKind = BuiltInTiming(ByArm)
+REWARD_DEPENDENT: DelayKind = BuiltInTiming(RewardDependent)
+LUMP: DelayKind = BuiltInTiming(Lump)

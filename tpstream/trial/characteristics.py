@@ -1,10 +1,10 @@
-"""Operating characteristics: what a trial's patients got, and what was known at its end, from logs alone.
+"""Operating characteristics of a trial, computed from event logs alone.
 
-The final choice is made after the last read-out: for every arm, the mean of what was delivered of each part is taken
-over the patients of whom it was, and these means are added up; the arm with the largest sum is chosen. Drop-outs that
-have nothing to do with the outcome do not bend this, not even if they differ between arms. A part of which nothing at
-all was delivered counts as the average of the arm's others, an arm without any is never chosen, and of equal arms the
-first is.
+A trial is a run in which pulls are patients and parts are read-outs. Its final choice is made after the last read-out:
+for every arm, the mean of each part is taken over the patients of whom it was delivered, and these means are added up;
+the arm with the largest sum is chosen. So drop-out that is independent of the outcome does not bias the choice, even if
+it differs between arms. A part of which nothing was delivered counts as the average of the arm's other parts, an arm of
+which nothing was delivered is never chosen, and of equal arms the first one is.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,28 +25,55 @@ from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Kind
 
 FIXED = "uniform"
-"""The policy that randomises whatever happens: what the others are held against."""
+"""The policy of fixed randomisation, with which the others are compared."""
 BINS = 20
-"""Stretches of equally many patients in which allocation is shown."""
+"""The number of sections of the enrolment, with equally many patients, for which allocation is shown."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrialOutcome:
-    """One trial: who got what, which arm was chosen in the end, and when the last read-out came."""
+    """One run of a trial."""
 
     seed: int
     run: int
     patients: Ints
-    """On each arm."""
+    """The number of patients on each arm."""
     allocation: Floats
-    """The share of patients on a best arm, in stretches of the enrolment."""
+    """The share of patients on a best arm, in each section of the enrolment."""
     chosen: int
+    """The arm chosen after the last read-out."""
     last_readout: float
+    """The time at which the last part was delivered; NaN if none was."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The operating characteristics of every policy in one world."""
+    """The operating characteristics of every policy in one scenario; made by `trial` or `read_trial`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the scenario.
+    arms : tuple of str
+        The names of the arms.
+    means : array of float
+        The true mean of each arm.
+    horizon : int
+        The number of patients.
+    outcomes : mapping of str to sequence of TrialOutcome
+        The runs of each policy.
+    failures : tuple of FailedRun
+        The runs that failed.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, trial
+    >>> found = trial(Scenario.load("lottery-all").with_(horizon=30), ["ucb1"], runs=2, seed=1)
+    >>> found.table()[["policy", "runs", "failed"]]
+        policy  runs  failed
+    0  uniform     2       0
+    1     ucb1     2       0
+    """
 
     name: str
     arms: tuple[str, ...]
@@ -57,84 +84,128 @@ class Trial:
 
     @property
     def best(self) -> Bools:
-        """Which arms have the largest mean."""
-        found: Bools = self.means == self.means.max()
-        return found
+        """Whether each arm has the largest mean."""
+        best: Bools = self.means == self.means.max()
+        return best
 
     def table(self) -> pd.DataFrame:
-        """A row for each policy, with 95 % intervals over runs (Student's; Wilson's for the probability).
+        """The operating characteristics with 95 % intervals over runs, a row for each policy.
 
-        `on_best` is the number of patients on a best arm, `best_chosen` the probability that the final choice is one,
-        `lost` the benefit that the patients lost in expectation against all on a best arm, `against_fixed` the same
-        minus that under fixed randomisation, paired by run, `last_readout` the time at which the last part was
-        delivered, `lost_later` what every patient after the trial loses by the final choice, and `failed` the number of
-        runs that failed. Of a policy that failed in all of them nothing else is known.
+        Returns
+        -------
+        pandas.DataFrame
+            `policy`, `runs` and `failed`, the number of runs that failed; and each with columns `_low` and `_high`:
+
+            - `on_best`: the number of patients on a best arm;
+            - `best_chosen`: the probability that the final choice is a best arm (Wilson's interval, else Student's);
+            - `lost`: the benefit that the patients lost in expectation, compared with all on a best arm;
+            - `against_fixed`: `lost` minus that under fixed randomisation, paired by run;
+            - `last_readout`: the time at which the last part was delivered;
+            - `lost_later`: what every patient after the trial loses in expectation by the final choice.
+
+            NaN for a policy that failed in all runs, and in `against_fixed` where fixed randomisation is missing.
         """
         return pd.DataFrame([self._row(policy) for policy in self.outcomes])
 
     def failed(self) -> pd.DataFrame:
-        """The runs that failed, why, and how to repeat each alone."""
+        """The runs that failed, why, and the command that repeats each alone; a row for each."""
         return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
 
     def lost(self, policy: str) -> Floats:
-        """The benefit that the patients of every run lost in expectation."""
-        return np.array([pseudo_regret(one.patients, self.means) for one in self._of(policy)])
+        """The benefit that the patients of every run lost in expectation.
+
+        Raises
+        ------
+        UnknownNameError
+            The policy is not in this trial.
+        """
+        return np.array([pseudo_regret(one.patients, self.means) for one in self._outcomes(policy)])
 
     def allocation(self, policy: str) -> Interval:
-        """The share of patients on a best arm over the enrolment."""
-        return t_interval(np.array([one.allocation for one in self._of(policy)]))
+        """The share of patients on a best arm in each section of the enrolment, with its 95 % interval over runs.
+
+        Raises
+        ------
+        UnknownNameError
+            The policy is not in this trial.
+        """
+        return t_interval(np.array([one.allocation for one in self._outcomes(policy)]))
 
     def _row(self, policy: str) -> dict[str, object]:
-        outcomes = self._of(policy)
+        outcomes = self._outcomes(policy)
         chosen = np.array([one.chosen for one in outcomes], dtype=np.int64)
         right = int(self.best[chosen].sum())
         low, high = wilson_interval(right, len(outcomes))
         return {
             "policy": policy,
             "runs": len(outcomes),
-            **_columns("on_best", np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)),
+            **_mean_columns("on_best", np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)),
             "best_chosen": right / len(outcomes) if outcomes else np.nan,
             "best_chosen_low": low,
             "best_chosen_high": high,
-            **_columns("lost", self.lost(policy)),
-            **_columns("against_fixed", self._against_fixed(policy)),
-            **_columns("last_readout", np.array([one.last_readout for one in outcomes])),
-            **_columns("lost_later", self.means.max() - self.means[chosen]),
+            **_mean_columns("lost", self.lost(policy)),
+            **_mean_columns("against_fixed", self._against_fixed(policy)),
+            **_mean_columns("last_readout", np.array([one.last_readout for one in outcomes])),
+            **_mean_columns("lost_later", self.means.max() - self.means[chosen]),
             "failed": sum(failure.policy == policy for failure in self.failures),
         }
 
     def _against_fixed(self, policy: str) -> Floats:
-        """The benefit lost minus that under fixed randomisation, in the runs that both have."""
+        """The benefit lost minus that under fixed randomisation, in the runs that succeeded under both."""
         if FIXED not in self.outcomes:
             return np.empty(0)
-        keys = [[(one.seed, one.run) for one in self.outcomes[of]] for of in (policy, FIXED)]
-        here, there = (
-            dict(zip(key, self.lost(of), strict=True)) for key, of in zip(keys, (policy, FIXED), strict=True)
+        own, fixed = (
+            {(one.seed, one.run): lost for one, lost in zip(self.outcomes[name], self.lost(name), strict=True)}
+            for name in (policy, FIXED)
         )
-        return np.array([here[run] - there[run] for run in here if run in there])
+        return np.array([own[run] - fixed[run] for run in own if run in fixed])
 
-    def _of(self, policy: str) -> Sequence[TrialOutcome]:
+    def _outcomes(self, policy: str) -> Sequence[TrialOutcome]:
         if policy not in self.outcomes:
             raise UnknownNameError("policy of this trial", policy, self.outcomes)
         return self.outcomes[policy]
 
 
 def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
-    """The operating characteristics of the runs in these logs: files, folders, or logs that are open already."""
+    """Compute the operating characteristics of a trial from the logs of its runs.
+
+    Parameters
+    ----------
+    logs : path, Log, or several of them
+        Log files, folders of logs, or logs that are open already; all of one scenario.
+
+    Returns
+    -------
+    Trial
+        The operating characteristics of every policy that the logs are of.
+
+    Raises
+    ------
+    LogError
+        The logs are of different scenarios, hold a run twice, hold not all events, or end before the last read-out.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, read_trial, trial
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = trial(Scenario.load("lottery-all").with_(horizon=30), ["ucb1"], runs=2, seed=1, logs=folder)
+    ...     sorted(read_trial(folder).outcomes)
+    ['ucb1', 'uniform']
+    """
     gathered = gather(logs)
     header = gathered.header
-    means = np.array(header.means)
     return Trial(
         name=gathered.name,
         arms=tuple(header.arms),
-        means=means,
+        means=np.array(header.means),
         horizon=header.horizon,
-        outcomes={policy: [read_outcome(log) for log in of] for policy, of in gathered.logs.items()},
+        outcomes={policy: [read_outcome(log) for log in of_policy] for policy, of_policy in gathered.logs.items()},
     )
 
 
 def read_outcome(log: Log) -> TrialOutcome:
-    """What the log of one trial says; it must go on to the last read-out."""
+    """The outcome of one run from its log, which must go on to the last read-out."""
     log.require_all("a trial's account")
     header = log.header
     if not log.complete or not header.scenario.get("drain"):
@@ -143,30 +214,30 @@ def read_outcome(log: Log) -> TrialOutcome:
     means = np.array(header.means)
     pulls = log.columns(["arm"], [Kind.PULL])["arm"]
     on_best = (means == means.max())[pulls]
-    parts = _came(log)
+    parts = _delivered_parts(log)
     return TrialOutcome(
         seed=header.seed,
         run=header.run,
         patients=np.bincount(pulls, minlength=len(means)),
-        allocation=np.array([piece.mean() for piece in np.array_split(on_best, min(BINS, len(on_best)))]),
-        chosen=choose(estimate(parts["arm"], parts["part"], parts["value"], len(means), header.span)),
+        allocation=np.array([section.mean() for section in np.array_split(on_best, min(BINS, len(on_best)))]),
+        chosen=choose_arm(estimate_means(parts["arm"], parts["part"], parts["value"], len(means), header.span)),
         last_readout=float(parts["time"].max()) if len(parts["time"]) else np.nan,
     )
 
 
-def _came(log: Log) -> Columns:
-    """The parts that were delivered; not those that count as the default since they were dropped or too late."""
+def _delivered_parts(log: Log) -> Columns:
+    """The parts that were delivered, without those credited with the default reward for being dropped or late."""
     parts = log.columns(["time", "pull", "arm", "part", "value"], [Kind.PARTIAL])
     if log.header.scenario.get("default_reward") is None:
         return parts
     missing = log.columns(["pull", "part"], [Kind.LATE, Kind.DROPPED])
-    here, gone = (columns["pull"] * (log.header.span + 1) + columns["part"] for columns in (parts, missing))
-    came = ~np.isin(here, gone)
-    return {name: column[came] for name, column in parts.items()}
+    keys, missing_keys = (columns["pull"] * (log.header.span + 1) + columns["part"] for columns in (parts, missing))
+    delivered = ~np.isin(keys, missing_keys)
+    return {name: column[delivered] for name, column in parts.items()}
 
 
-def estimate(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -> Floats:
-    """Each arm's sum over parts of the mean of what was delivered of them; NaN where nothing was."""
+def estimate_means(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -> Floats:
+    """Each arm's mean reward: the sum over parts of the mean of what was delivered; NaN if nothing was."""
     cell, size = arm * span + part - 1, arms * span
     counts = np.bincount(cell, minlength=size).reshape(arms, span)
     sums = np.bincount(cell, weights=value, minlength=size).reshape(arms, span)
@@ -178,12 +249,11 @@ def estimate(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -> Floa
     return estimates
 
 
-def choose(estimates: Floats) -> int:
-    """The arm with the largest estimate."""
+def choose_arm(estimates: Floats) -> int:
+    """The first arm with the largest estimate; never one without an estimate (NaN), unless no arm has one."""
     return int(np.argmax(np.where(np.isnan(estimates), -np.inf, estimates)))
 
 
-def _columns(name: str, values: Floats) -> dict[str, float]:
-    """The mean over runs and its interval; NaN if there are none."""
-    interval = t_interval(values if len(values) else np.full(1, np.nan))
-    return {name: float(interval.mean), f"{name}_low": float(interval.low), f"{name}_high": float(interval.high)}
+def _mean_columns(name: str, values: Floats) -> dict[str, float]:
+    """The mean over runs and its interval as columns of a table; NaN without runs."""
+    return t_interval(values if len(values) else np.full(1, np.nan)).columns(name)

@@ -1,37 +1,34 @@
-"""The figure of a trial: who got the best treatment as enrolment went on, and what that cost or saved."""
+"""The figure of a trial: the share of patients on the best arm over the enrolment, and the benefit lost."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from tpstream.figures.style import GREY, STYLE, colours_for, name_lines, prepare_figure, save_figure
+from tpstream.figures.style import GREY, draw_grid, label_lines, new_figure, policy_colours
 from tpstream.trial.characteristics import Trial
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def trial_figure(path: Path, trial: Trial) -> None:
-    """On the left allocation over the enrolment, on the right the benefit lost and how often the best was chosen.
+    """On the left allocation over the enrolment, on the right the benefit lost and how often the best arm was chosen.
 
     A policy that failed in every run is left out.
     """
-    prepare_figure(path)
-    colours = dict(zip(trial.outcomes, colours_for(len(trial.outcomes)), strict=True))
-    colours = {policy: colour for policy, colour in colours.items() if trial.outcomes[policy]}
-    runs = max(len(of) for of in trial.outcomes.values())
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(10.5, 4.4), layout="constrained")
+    colours = {policy: colour for policy, colour in policy_colours(trial.outcomes).items() if trial.outcomes[policy]}
+    runs = max(len(outcomes) for outcomes in trial.outcomes.values())
+    with new_figure(path, 10.5, 4.4) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-        title = f"{trial.name}: {runs} run{'s' if runs > 1 else ''}" + (", 95 % intervals" if runs > 1 else "")
+        title = f"{trial.name}: {runs} run{'s, 95 % intervals' if runs > 1 else ''}"
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        draw_allocation(left, trial, colours)
-        draw_losses(right, trial, colours)
-        name_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
-        save_figure(figure, path)
+        _draw_allocation(left, trial, colours)
+        _draw_losses(right, trial, colours)
+        label_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
 
 
-def draw_allocation(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
+def _draw_allocation(axes: "Axes", trial: Trial, colours: dict[str, str]) -> None:
     """The share of patients on the best arm, a line and a band for each policy."""
     for policy, colour in colours.items():
         curve = trial.allocation(policy)
@@ -45,11 +42,10 @@ def draw_allocation(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
     axes.set_xlabel("patient, in order of enrolment")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:.0f} %")
-    axes.grid(axis="y", linewidth=0.6, alpha=0.35)
-    axes.set_axisbelow(True)
+    draw_grid(axes)
 
 
-def draw_losses(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
+def _draw_losses(axes: "Axes", trial: Trial, colours: dict[str, str]) -> None:
     """A point and its interval for each policy, the smallest loss at the bottom."""
     table = trial.table().query("runs > 0").sort_values("lost")
     for place, row in enumerate(table.to_dict("records")):
@@ -67,5 +63,4 @@ def draw_losses(axes: Axes, trial: Trial, colours: dict[str, str]) -> None:
     axes.set_title("benefit lost (best arm chosen in the end)", loc="left", color=GREY, fontsize=10.5)
     axes.set_xlabel("against all on the best arm, in expectation")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.grid(axis="x", linewidth=0.6, alpha=0.35)
-    axes.set_axisbelow(True)
+    draw_grid(axes, "x")

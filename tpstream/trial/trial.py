@@ -64,7 +64,7 @@ def trial(
     ['uniform', 'tp-ucb-ew']
     """
     drained = scenario if scenario.drain else scenario.with_(drain=True).noted({"drain": True})
-    requested = with_kinds(drained, policies, [FIXED])
+    requested = with_kinds(drained.policies, policies, [FIXED])
     progress = options.get("progress")
     if isinstance(progress, Expecting):
         progress.expect(drained.horizon * len(requested) * runs)
@@ -78,7 +78,7 @@ def trial(
             whole = [path for paths in study.logs.values() for path in paths]
             found.append((study, read_trial(whole) if whole else None))
     refuse_if_all_failed([study for study, _ in found])
-    return _join(found, [one.label for one in request_policies(drained, requested)])
+    return _join(found, [one.label for one in request_policies(drained.policies, requested)])
 
 
 def _batches(runs: int, most: int) -> list[range]:

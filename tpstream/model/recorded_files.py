@@ -1,0 +1,148 @@
+"""Recorded data: columns of numbers from a CSV or Parquet file, with every value checked.
+
+A recorded reward, lag or time is a finite number of at least 0. Rows count from 1, without the line of titles.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import ScenarioError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # slow to load, so it is imported only where a file is read
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """The rows of a file: their numbers (rows, columns) and, if a column of labels was asked for, those."""
+
+    numbers: Floats
+    labels: Sequence[str] = ()
+    """The different labels, in the order in which they first occur."""
+    label: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """The label of each row, as its position in `labels`."""
+
+
+def file_version(path: Path, key: str) -> tuple[int, int]:
+    """The time of the last change and the size of a file: what was read of it is valid as long as both are the same."""
+    if not path.is_file():
+        raise ScenarioError(f"{key}: there is no file {path}; give a path relative to the scenario")
+    about = path.stat()
+    return about.st_mtime_ns, about.st_size
+
+
+def read_column(path: Path, column: str) -> Floats:
+    """One column of numbers; a file that did not change is read once."""
+    return _read_column(path, file_version(path, "file"), column)
+
+
+@lru_cache(maxsize=8)
+def _read_column(path: Path, _version: tuple[int, int], column: str) -> Floats:
+    numbers = read_recording(path, [column], "file").numbers[:, 0]
+    if not len(numbers):
+        raise ScenarioError(f"file: {path.name} has no rows; add some")
+    return numbers
+
+
+def read_recording(path: Path, columns: Sequence[str], key: str, label: str | None = None) -> Recording:
+    """The columns of numbers and, if it is given, the column of labels of a file; other columns are not read.
+
+    A file named .parquet is Parquet, any other one CSV. Errors begin with `key`, the key of the scenario that names
+    the file. The arrays cannot be written to.
+    """
+    import pyarrow as pa  # noqa: PLC0415 (slow to load)
+
+    where = f"{key}: {path.name}"
+    try:
+        table = _read_table(path, where, columns if label is None else [label, *columns])
+        numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
+        numbers.flags.writeable = False
+        if label is None:
+            return Recording(numbers)
+        texts = table[label].combine_chunks().cast(pa.string()).fill_null("").dictionary_encode()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet") from error
+    return Recording(numbers, texts.dictionary.to_pylist(), texts.indices.to_numpy().astype(np.int64))
+
+
+def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
+    """The wanted columns, under their names without spaces around them."""
+    import pyarrow as pa  # noqa: PLC0415 (slow to load)
+    from pyarrow import csv, parquet  # noqa: PLC0415 (slow to load)
+
+    if path.suffix.lower() == ".parquet":
+        _check_titles(where, parquet.read_schema(path).names, wanted)
+        with parquet.ParquetFile(path) as file:
+            return file.read(wanted)
+    uneven: list[csv.InvalidRow] = []
+
+    def skip(row: csv.InvalidRow) -> str:
+        uneven.append(row)
+        return "skip"
+
+    parsing = csv.ParseOptions(invalid_row_handler=skip)
+    with csv.open_csv(path, parse_options=parsing) as reader:
+        titles = {title.strip(): title for title in reader.schema.names}
+        _check_titles(where, [title.strip() for title in reader.schema.names], wanted)
+    uneven.clear()
+    # As text: a value that is not a number can then be named. Rows are numbered only if one thread reads them.
+    types = {titles[title]: pa.string() for title in wanted}
+    converting = csv.ConvertOptions(
+        include_columns=list(types), column_types=types, strings_can_be_null=True, null_values=[""]
+    )
+    table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parsing, converting)
+    if uneven:
+        row = uneven[0]
+        values = f"{row.actual_columns} values but the first line has {row.expected_columns} titles"
+        raise ScenarioError(f"{where} row {row.number - 1}: has {values}; correct it")
+    return table.rename_columns(list(wanted))
+
+
+def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise unless every wanted column is there once."""
+    times = Counter(titles)
+    for title in wanted:
+        if times[title] == 0:
+            near = did_you_mean(title, times.keys() - set(wanted))
+            needed = " and ".join(wanted) if len(wanted) < 3 else f"{wanted[0]} and {wanted[1]} to {wanted[-1]}"  # noqa: PLR2004
+            raise ScenarioError(f"{where} has no column {title!r}{near}; it needs {needed}")
+        if times[title] > 1:
+            raise ScenarioError(f"{where} has {times[title]} columns {title!r}; keep one")
+
+
+def _to_numbers(where: str, column: Any, title: str) -> Floats:
+    """The column as finite numbers of at least 0."""
+    import pyarrow as pa  # noqa: PLC0415 (slow to load)
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
+
+    if pa.types.is_string(column.type):
+        column = pc.utf8_trim_whitespace(column)
+    try:
+        # Not safe: an integer beyond 2^53 may be rounded.
+        numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        for row, value in enumerate(column, start=1):
+            try:
+                value.cast(pa.float64())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise _fault(where, row, title, f"{value.as_py()!r} is not a number") from None
+        raise
+    good = (numbers >= 0) & (numbers < np.inf)  # NaN fails every comparison
+    if not good.all():
+        row = int(np.argmin(good))
+        value = float(numbers[row])
+        fault = "the value is missing" if np.isnan(value) else f"{value} is {'negative' if value < 0 else 'infinite'}"
+        raise _fault(where, row + 1, title, fault)
+    return numbers
+
+
+def _fault(where: str, row: int, title: str, fault: str) -> ScenarioError:
+    return ScenarioError(f"{where} row {row}, column {title}: {fault}; give a finite number >= 0")
