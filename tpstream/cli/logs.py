@@ -7,7 +7,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import Force, LogPath, LogX, OutputFlags, Quiet, Theory, figure_option, flag
-from tpstream.cli.output import TABLE_ENDINGS, amount, pick, print_json, print_lines, print_table, records, write_table
+from tpstream.cli.output import TABLE_ENDINGS, amount, pick, print_json, print_table, records, write_table
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis
@@ -65,9 +65,9 @@ def regret(
         print_json({"scenario": result.name, "policies": records(table), "notes": result.notes})
         return
     _show_regret(result, records(table))
-    print_lines("note", result.notes, quiet=output.quiet)
+    output.add("note", *result.notes)
     for what, path in (("figure", figure), ("table", out), ("curves", curves)):
-        print_lines(what, [path], quiet=output.quiet)
+        output.add(what, path)
 
 
 def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
@@ -113,7 +113,7 @@ def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> N
         return
     for one in found:
         _show_diagnosis(one)
-    print_lines("figure", [figure], quiet=output.quiet)
+    output.add("figure", figure)
 
 
 def _show_diagnosis(diagnosis: "Diagnosis") -> None:

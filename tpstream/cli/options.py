@@ -141,6 +141,12 @@ class OutputFlags:
         """Whether progress may be shown."""
         return not (self.as_json or self.quiet)
 
+    def add(self, what: str, *lines: object) -> None:
+        """Print lines such as "note: ..." or "figure: ..." below the result, unless it is to stand alone; no None."""
+        for line in () if self.quiet else lines:
+            if line is not None:
+                typer.echo(f"{what}: {line}")
+
 
 @dataclass(frozen=True)
 class ScenarioFlags:

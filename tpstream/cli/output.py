@@ -148,13 +148,6 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
         raise LogError(f"{path}: cannot write the table: {error.strerror}; choose another place") from error
 
 
-def print_lines(what: str, lines: Sequence[object], *, quiet: bool) -> None:
-    """Print lines such as "note: ..." or "figure: ...", unless only the result is wanted; None is left out."""
-    for line in () if quiet else lines:
-        if line is not None:
-            typer.echo(f"{what}: {line}")
-
-
 def report_failures(failures: "Sequence[FailedRun]") -> None:
     """Say on standard error which runs failed and how to repeat them, and exit with the code for it."""
     if not failures:

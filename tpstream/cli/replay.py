@@ -7,7 +7,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import LogPath, OutputFlags, Plugins, flag, load_plugins
-from tpstream.cli.output import pick, print_json, print_lines, print_table
+from tpstream.cli.output import pick, print_json, print_table
 
 if TYPE_CHECKING:
     from tpstream.log.reader import Log
@@ -85,7 +85,7 @@ def show_replay(log: "Log", result: "Replay", output: OutputFlags) -> None:
         logged = as_numbers(found.logged_indices) or ["not logged"] * len(arms)
         rows = [[name, str(one), str(other)] for name, one, other in zip(arms, logged, found.indices, strict=True)]
         print_table(["arm", "index in the log", f"index of {result.policy}"], rows)
-    print_lines("note", result.notes, quiet=output.quiet)
+    output.add("note", *result.notes)
 
 
 def show_what_if(log: "Log", result: "WhatIf", output: OutputFlags) -> None:
@@ -103,7 +103,7 @@ def show_what_if(log: "Log", result: "WhatIf", output: OutputFlags) -> None:
     print_table(["policy", "regret", "difference"], rows, title=title)
     parting = "never part" if result.parting is None else f"part in round {result.parting}"
     typer.echo(f"they {parting} and decide alike in {result.common:.1%} of the rounds")
-    print_lines("note", result.notes, quiet=output.quiet)
+    output.add("note", *result.notes)
 
 
 def as_numbers(indices: "Floats | None") -> list[float | str] | None:

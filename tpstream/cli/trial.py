@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tpstream.cli.app import command
 from tpstream.cli.options import Force, LogFolder, OutputFlags, SettingFlags, figure_option
-from tpstream.cli.output import print_json, print_lines, print_table, records, report_failures, show_progress
+from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress
 from tpstream.cli.study import CODES
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags) -> Non
     columns = ["policy", "runs", "on best arm", "best chosen", "benefit lost", "against fixed", "last read-out"]
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
     print_table(columns, [_row(row) for row in table.to_dict("records")], title=title)
-    print_lines("figure", [figure], quiet=output.quiet)
+    output.add("figure", figure)
 
 
 def _row(row: dict[Any, Any]) -> list[str]:
