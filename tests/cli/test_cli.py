@@ -1,10 +1,12 @@
 """The command line: what it prints, where, and with which exit code."""
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import pytest
 from command import Command, CommandResult, tpstream
 from studies import PAPER, TOML, read_lines, small
 
-from tpstream import compare
-from tpstream.cli import describe, run as simulate
+from tpstream import Scenario, compare
+from tpstream.cli import describe, study
+from tpstream.cli.app import expand
 from tpstream.cli.output import show_progress
 from tpstream.experiment import compare as compare_module
 from tpstream.model.errors import StudyError
@@ -24,7 +27,7 @@ from tpstream.rewards import REWARDS
 from tpstream.scenario.files import shipped
 
 __all__ = ["tpstream"]
-MODULES = (simulate, describe)
+MODULES = (study, describe)
 """The modules that have commands; importing them adds the commands."""
 MAIN = "from tpstream.cli.app import main; main()"
 
@@ -317,3 +320,45 @@ def test_a_fall_to_simpy_is_told_without_a_terminal(tmp_path: Path, more: tuple[
         words, cwd=tmp_path, capture_output=True, check=True, text=True, env=os.environ | {"TPSTREAM_NOTES": ""}
     )
     assert done.stderr.count("the SimPy engine serves") == lines
+
+
+@pytest.mark.parametrize(
+    ("words", "checks"),
+    [
+        (("run", "small.toml", "-t", 40), 1),
+        (("run", "small.toml", "--set", "span=12", "--set", "policies.tp-ucb-fr.groups=4"), 1),
+        (("compare", "small.toml", "-t", 40, "-n", 2, "-j", 1), 1),
+    ],
+)
+def test_a_scenario_is_built_once(
+    tpstream: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], checks: int
+) -> None:
+    """A scenario whose horizon or keys are changed is checked, and the files that it names are read, once."""
+    count, check = [], Scenario.check
+    monkeypatch.setattr(Scenario, "check", lambda scenario: (count.append(scenario.span), check(scenario)))
+    assert tpstream(*words).code == 0
+    assert len(count) == checks
+
+
+def test_groups_of_options_become_options() -> None:
+    """A parameter whose type is a dataclass is replaced by its fields, with their types and defaults."""
+
+    @dataclass(frozen=True)
+    class Group:
+        needed: int
+        spare: str = "none"
+
+    found = []
+
+    def command(*, group: Group, alone: bool = False) -> None:
+        found.append((group, alone))
+
+    call = expand(command)
+    shown = inspect.signature(call).parameters
+    assert [(one.name, one.default) for one in shown.values()] == [
+        ("needed", inspect.Parameter.empty),
+        ("spare", "none"),
+        ("alone", False),
+    ]
+    call(needed=3, spare="some", alone=True)
+    assert found == [(Group(3, "some"), True)]

@@ -13,7 +13,7 @@ from tpstream.cli.app import main
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command left."""
+    """The exit code of a command, and what it printed."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""A policy of a user that fails in some runs."""
+"""A user-written policy that fails in some runs."""
 
 from typing import Any
 
@@ -15,23 +15,23 @@ ROUND = 30
 
 
 class Moody:
-    """Pulls arms in turn, and gives up in the middle if its stream begins with a small number."""
+    """Pulls the arms in turn, and raises an error in round 30 if its first random number is below one half."""
 
     def __init__(self, arms: int, *, gives_up: bool) -> None:
         self._arms = arms
         self._gives_up = gives_up
 
     def hear(self, events: Events) -> None:
-        """Whatever."""
+        """Events are ignored."""
 
     def decide(self, round: int) -> int:
-        """One arm after the other."""
+        """The next arm, or the error."""
         if self._gives_up and round == ROUND:
             raise ValueError("not in the mood")
         return round % self._arms
 
     def indices(self) -> Floats:
-        """None."""
+        """The policy has no indices."""
         return np.full(self._arms, np.nan)
 
 

@@ -1,4 +1,4 @@
-"""TP-UCB-FR and Delayed-UCB1 as they are, except that another decides: what they know is noted at every decision."""
+"""TP-UCB-FR and Delayed-UCB1 with random decisions; what each policy knows is recorded at every decision."""
 
 from typing import Any, NamedTuple
 
@@ -20,18 +20,18 @@ DelayedNotes = NamedTuple("DelayedNotes", [*DelayedUcb1State.__annotations__.ite
 
 
 def init_fr(problem: Problem, parameters: GroupParameters) -> Any:
-    """The policy's own state, and empty notes."""
+    """The state of the policy, and an empty record."""
     return FrNotes(*tp_ucb_fr.init(problem, parameters), np.zeros((problem.horizon, problem.arms, 2)))
 
 
 def init_delayed(problem: Problem, parameters: DelayedParameters) -> Any:
-    """The policy's own state, and empty notes."""
+    """The state of the policy, and an empty record."""
     return DelayedNotes(*delayed_ucb1.init(problem, parameters), np.zeros((problem.horizon, problem.arms, 2)))
 
 
 @compiled
 def overrule_fr(state: Any, round: int, stream: np.random.Generator) -> int:
-    """A random arm, whatever the policy wants."""
+    """Record what the policy knows, and pull a random arm."""
     decide_fr(state, round, stream)
     for arm in range(state.indices.size):
         state.notes[round - 1, arm, 0] = total(state.sums, arm)
@@ -41,7 +41,7 @@ def overrule_fr(state: Any, round: int, stream: np.random.Generator) -> int:
 
 @compiled
 def overrule_delayed(state: Any, round: int, stream: np.random.Generator) -> int:
-    """A random arm, whatever the policy wants."""
+    """Record what the policy knows, and pull a random arm."""
     decide_delayed(state, round, stream)
     for arm in range(state.indices.size):
         state.notes[round - 1, arm, 0] = total(state.sums, arm)

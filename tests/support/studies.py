@@ -57,7 +57,7 @@ ASYNCHRONOUS: dict[str, dict[str, Any]] = {
     },
     "batches": {"arrivals": {"kind": "batches", "size": 4, "every": 3.0}},
 }
-"""Keys that take it out of the paper's world."""
+"""Keys that add delays, losses or other arrivals to the small scenario."""
 
 
 def small(**changes: Any) -> Scenario:

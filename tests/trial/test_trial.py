@@ -13,6 +13,7 @@ from studies import TOML, small
 
 from tpstream import compare, read_logs, simulate
 from tpstream.cli.app import main
+from tpstream.cli.options import OutputFlags
 from tpstream.cli.trial import show_trial
 from tpstream.engines import draws
 from tpstream.model.arrays import Floats
@@ -151,7 +152,7 @@ def test_a_policy_that_always_fails(
     assert row.drop(["runs", "failed"]).isna().all()
     trial_figure(tmp_path / "trial.svg", found)
     assert (tmp_path / "trial.svg").stat().st_size > 10_000
-    show_trial(found, None, as_json=False, quiet=True)
+    show_trial(found, None, OutputFlags(quiet=True))
     assert "all failed" in capsys.readouterr().out
 
 

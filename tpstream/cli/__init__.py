@@ -1,1 +1,1 @@
-"""What was typed? The command line: parse, call, print; heavy imports wait for the command that needs them."""
+"""The command line: reads what was typed, calls the package, and prints; heavy imports wait for their command."""

@@ -1,16 +1,20 @@
-"""The application: its options, and what happens to errors."""
+"""The Typer application: how commands are added to it, and how errors end the program."""
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from tpstream.model.errors import TpstreamError
 from tpstream.model.notes import own_version
 
-COMMANDS = ("run", "study", "trial", "replay", "logs", "describe", "paper", "data")
+COMMANDS = ("study", "trial", "replay", "logs", "describe", "paper", "data")
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
@@ -19,9 +23,9 @@ WORDS = {
     "Input should be a valid integer, unable to parse string as an integer": "must be a whole number",
     "Input should be a valid number, unable to parse string as a number": "must be a number",
 }
-"""From the words of a validator to ours."""
+"""Plainer words for those of Typer."""
 UsageError: Any = typer.BadParameter.__base__
-"""What Typer raises when the words of a command line are wrong; it has no public name for it."""
+"""The exception for a command line that is wrong; Typer has no public name for it."""
 
 app = typer.Typer(
     name="tpstream",
@@ -33,18 +37,61 @@ app = typer.Typer(
 )
 
 
+Command = Callable[..., None]
+
+
+def command(panel: str, *, example: str = "", more: str = "", name: str | None = None) -> Callable[[Command], Command]:
+    """Add a function as a command, in a panel of the help and with an example below its own help.
+
+    A parameter whose type is a dataclass, such as those of options.py, stands for the fields of the dataclass.
+    """
+    epilog = f"Example: tpstream {example}" if example else None
+
+    def add(function: Command) -> Command:
+        app.command(name, rich_help_panel=panel, epilog=f"{epilog}\n\n{more}" if more else epilog)(expand(function))
+        return function
+
+    return add
+
+
+def expand(function: Command) -> Command:
+    """The function with the fields of its dataclasses as parameters, in a signature for Typer to read."""
+    signature = inspect.signature(function)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        group = parameter.annotation
+        if not is_dataclass(group):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[name], hints = group, get_type_hints(group, include_extras=True)
+        for field in fields(group):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            parameters.append(parameter.replace(name=field.name, default=default, annotation=hints[field.name]))
+
+    @wraps(function)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        function(**values)
+
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
+
+
 def main() -> None:
-    """The console script: an error is one line and exit code 2, never a traceback."""
+    """The console script; an error is one line on standard error and exit code 2, without a traceback."""
     for name in COMMANDS:
-        import_module(f"tpstream.cli.{name}")
+        import_module(f"tpstream.cli.{name}")  # adds its commands to the application
     try:
         code: int = app(prog_name="tpstream", standalone_mode=False) or 0
     except TpstreamError as error:
-        code = _complain(str(error))
+        code = _fail(str(error))
     except UsageError as error:
-        code = _complain(_about_usage(error))
+        code = _fail(_usage_message(error))
     except OSError as error:
-        code = _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        code = _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         code = INTERRUPTED
     if code == INTERRUPTED:
@@ -52,16 +99,16 @@ def main() -> None:
     sys.exit(code)
 
 
-def _complain(message: str) -> int:
+def _fail(message: str) -> int:
     sys.stderr.write(f"tpstream: {message}\n")
     return 2
 
 
-def _about_usage(error: Any) -> str:
-    """Typer's complaint as one line, with the place of the remedy."""
+def _usage_message(error: Any) -> str:
+    """Typer's message as one line, with the command that shows the right use."""
     message = " ".join(error.format_message().split()).removesuffix(".")
-    for theirs, ours in WORDS.items():
-        message = message.replace(theirs, ours)
+    for words, plainer in WORDS.items():
+        message = message.replace(words, plainer)
     command = error.ctx.command_path if error.ctx else "tpstream"
     return f"{message[:1].lower()}{message[1:]}; see `{command} --help`"
 
@@ -71,7 +118,9 @@ def _before(
     context: typer.Context,
     *,
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", metavar="")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell the story of every run.", metavar="")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say on standard error when runs start and end.", metavar="")
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"tpstream {own_version()}")

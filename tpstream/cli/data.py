@@ -1,4 +1,4 @@
-"""Commands that prepare data sets: data spotify, data actg175."""
+"""Commands that prepare data sets for simulation: data spotify and data actg175."""
 
 from pathlib import Path
 from typing import Annotated

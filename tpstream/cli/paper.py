@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpstream.cli.app import app
-from tpstream.cli.options import Jobs, Quiet, Runs, Seed, at_least
+from tpstream.cli.app import command
+from tpstream.cli.options import Jobs, Quiet, Runs, Seed, at_least, cores, flag
 from tpstream.cli.output import print_table, show_progress
 
 if TYPE_CHECKING:
     from tpstream.paper.reproduction import Reproduction
 
 
-@app.command(rich_help_panel="Simulate", epilog="Example: tpstream paper --setting 2 --setting 2.3 --runs 10")
+@command("Simulate", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
     *,
     setting: Annotated[
@@ -48,13 +48,10 @@ def paper(
     report: Annotated[
         Path, typer.Option("--report", metavar="FILE", help="The page; its figures go to `images` beside it.")
     ] = Path("docs/reproduction.md"),
-    theory: Annotated[
-        bool, typer.Option("--theory", metavar="", help="Draw every scenario between its bounds, too.")
-    ] = False,
+    theory: Annotated[bool, flag("--theory", help="Draw every scenario between its bounds, too.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the paper's settings again and write what agrees with its numbers and what does not."""
-    from tpstream.experiment.executors import default_jobs
     from tpstream.paper.report import write_report
     from tpstream.paper.reproduction import reproduce
     from tpstream.paper.settings import find_settings
@@ -63,7 +60,7 @@ def paper(
         find_settings(setting),
         runs=runs,
         seed=seed,
-        jobs=jobs or default_jobs(),
+        jobs=cores(jobs),
         horizon=horizon,
         folder=out,
         progress=lambda name: show_progress(name, show=not quiet),

@@ -1,14 +1,13 @@
 """The command that replays a log, and asks what another policy would have done."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpstream.cli.app import app
-from tpstream.cli.options import AsJson, Plugins, Quiet, load_plugins
-from tpstream.cli.output import print_table
+from tpstream.cli.app import command
+from tpstream.cli.options import LogPath, OutputFlags, Plugins, flag, load_plugins
+from tpstream.cli.output import pick, print_json, print_table
 
 if TYPE_CHECKING:
     from tpstream.log.reader import Log
@@ -19,9 +18,9 @@ DIVERGED = 1
 """The exit code of a replay that found another decision; a log that cannot be used is an error, 2."""
 
 
-@app.command(rich_help_panel="Logs", epilog="Example: tpstream replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
+@command("Logs", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
 def replay(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log, in any form.", show_default=False)],
+    log: LogPath,
     *,
     policy: Annotated[
         str | None,
@@ -34,23 +33,16 @@ def replay(
         ),
     ] = None,
     check: Annotated[
-        bool,
-        typer.Option(
-            "--check", metavar="", help="Compare the decisions of another policy on the log's own events instead."
-        ),
+        bool, flag("--check", help="Compare the decisions of another policy on the log's own events instead.")
     ] = False,
     redraw: Annotated[
-        bool,
-        typer.Option(
-            "--redraw/--no-redraw", metavar="", help="Draw the rewards again from the log's scenario and seed."
-        ),
+        bool, flag("--redraw/--no-redraw", help="Draw the rewards again from the log's scenario and seed.")
     ] = True,
     folder: Annotated[
         Path, typer.Option("--folder", metavar="FOLDER", help="Where relative file names in the log's scenario start.")
     ] = Path(),
     plugin: Plugins = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    output: OutputFlags,
 ) -> None:
     """Replay a log: feed its events to its policy and compare every decision.
 
@@ -58,43 +50,29 @@ def replay(
     another policy the log's world is run again under that one, on the same random numbers, and both are compared.
     """
     from tpstream.log.reader import read_log
-    from tpstream.replay.replay import is_own, what_if
-    from tpstream.replay.replay import replay as replay_log
+    from tpstream.replay.replay import is_own, replay as replay_log, what_if
 
     load_plugins(plugin)
     opened = read_log(log)
     if policy is not None and not check and not is_own(opened, policy):
-        show_what_if(opened, what_if(opened, policy, folder=folder), as_json=as_json, quiet=quiet)
+        show_what_if(opened, what_if(opened, policy, folder=folder), output)
         return
     result = replay_log(opened, policy, folder=folder, redraw=redraw)
-    show_replay(opened, result, as_json=as_json, quiet=quiet)
+    show_replay(opened, result, output)
     if not result.equal:
         raise typer.Exit(DIVERGED)
 
 
-def show_replay(log: "Log", result: "Replay", *, as_json: bool, quiet: bool) -> None:
+def show_replay(log: "Log", result: "Replay", output: OutputFlags) -> None:
     """Print what a replay found."""
     found, arms = result.divergence, log.header.arms
-    if as_json:
-        echo_json(
-            {
-                "log": result.log,
-                "policy": result.policy,
-                "equal": result.equal,
-                "rounds": result.rounds,
-                "complete": result.complete,
-                "notes": list(result.notes),
-                "divergence": found
-                and {
-                    "round": found.round,
-                    "seq": found.seq,
-                    "logged": found.logged,
-                    "decided": found.decided,
-                    "logged_indices": column_values(found.logged_indices),
-                    "indices": column_values(found.indices),
-                },
-            }
-        )
+    if output.as_json:
+        divergence = None
+        if found is not None:
+            indices = {name: as_numbers(getattr(found, name)) for name in ("logged_indices", "indices")}
+            divergence = {**pick(found, "round", "seq", "logged", "decided"), **indices}
+        shown = pick(result, "log", "policy", "equal", "rounds", "complete", "notes")
+        print_json({**shown, "divergence": divergence})
         return
     if found is None:
         typer.echo(f"equal: {result.policy} takes the same {result.rounds:,} decisions")
@@ -103,29 +81,18 @@ def show_replay(log: "Log", result: "Replay", *, as_json: bool, quiet: bool) -> 
             f"diverged: in round {found.round} (event {found.seq}) the log has arm {arms[found.logged]!r}, "
             f"{result.policy} decides for {arms[found.decided]!r}"
         )
-        logged = column_values(found.logged_indices) or ["not logged"] * len(arms)
+        logged = as_numbers(found.logged_indices) or ["not logged"] * len(arms)
         rows = [[name, str(one), str(other)] for name, one, other in zip(arms, logged, found.indices, strict=True)]
         print_table(["arm", "index in the log", f"index of {result.policy}"], rows)
-    echo_notes(result.notes, quiet=quiet)
+    output.add("note", *result.notes)
 
 
-def show_what_if(log: "Log", result: "WhatIf", *, as_json: bool, quiet: bool) -> None:
+def show_what_if(log: "Log", result: "WhatIf", output: OutputFlags) -> None:
     """Print how the other policy did."""
-    if as_json:
-        echo_json(
-            {
-                "log": result.log,
-                "policy": result.policy,
-                "other": result.other,
-                "rounds": result.rounds,
-                "regret": float(result.regret[-1]),
-                "other_regret": float(result.other_regret[-1]),
-                "difference": result.difference,
-                "parting": result.parting,
-                "common": result.common,
-                "notes": list(result.notes),
-            }
-        )
+    if output.as_json:
+        regrets = {"regret": float(result.regret[-1]), "other_regret": float(result.other_regret[-1])}
+        rest = pick(result, "difference", "parting", "common", "notes")
+        print_json({**pick(result, "log", "policy", "other", "rounds"), **regrets, **rest})
         return
     rows = [
         [result.policy, f"{result.regret[-1]:,.1f}", "in the log"],
@@ -135,22 +102,11 @@ def show_what_if(log: "Log", result: "WhatIf", *, as_json: bool, quiet: bool) ->
     print_table(["policy", "regret", "difference"], rows, title=title)
     parting = "never part" if result.parting is None else f"part in round {result.parting}"
     typer.echo(f"they {parting} and decide alike in {result.common:.1%} of the rounds")
-    echo_notes(result.notes, quiet=quiet)
+    output.add("note", *result.notes)
 
 
-def echo_notes(notes: tuple[str, ...], *, quiet: bool) -> None:
-    """Print what one should know of a result."""
-    for note in () if quiet else notes:
-        typer.echo(f"note: {note}")
-
-
-def echo_json(found: dict[str, Any]) -> None:
-    """Print a result as JSON."""
-    typer.echo(json.dumps(found, indent=2, allow_nan=False))
-
-
-def column_values(indices: "Floats | None") -> list[float | str] | None:
-    """Indices as JSON can carry them: words for those that are not finite."""
+def as_numbers(indices: "Floats | None") -> list[float | str] | None:
+    """Indices for JSON, which has no infinite numbers: "inf" and "nan" as text."""
     if indices is None:
         return None
     return [index if abs(index) < float("inf") else str(index) for index in indices.tolist()]

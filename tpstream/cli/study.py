@@ -1,148 +1,125 @@
-"""Commands for many runs: compare and sweep."""
+"""Commands that simulate a scenario: run, compare and sweep, and the tables that they print."""
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.cli.app import app
+from tpstream.cli.app import command
 from tpstream.cli.describe import NO_PROOF
-from tpstream.cli.logs import write_table
 from tpstream.cli.options import (
-    AsJson,
-    Dask,
     Engine,
-    Engines,
-    Force,
-    Horizon,
-    Jobs,
-    LogDetail,
-    LogDetails,
-    LogFormat,
-    LogFormats,
-    Logs,
+    FolderFlags,
     LogX,
-    Out,
-    Plugins,
-    PolicyNames,
-    Quiet,
-    Rounds,
+    OutputFlags,
+    RunFlags,
     Runs,
-    ScenarioPath,
-    Seed,
-    Sinks,
+    SettingFlags,
+    StudyFlags,
     Theory,
-    check_log_options,
+    at_least,
+    check_figure,
+    figure_option,
+    flag,
 )
-from tpstream.cli.output import report_failures, show_progress, show_study, show_sweep
-from tpstream.cli.run import load_scenario
+from tpstream.cli.output import (
+    amount,
+    interval,
+    print_json,
+    print_table,
+    records,
+    report_failures,
+    show_progress,
+    write_table,
+)
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    import pandas as pd
 
-    from tpstream.run.options import Progress
+    from tpstream.experiment.result import Study
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
+COLUMNS = ["policy", "runs", "regret", "95 % interval", "best arm", "best found", "s/run"]
 
 
-@app.command(
-    rich_help_panel="Simulate", epilog=f"Example: tpstream compare setting-1 -t 20000 -n 10 -f regret.svg\n\n{CODES}"
-)
-def compare(
-    scenario: ScenarioPath,
-    *,
-    policy: PolicyNames = None,
-    runs: Runs = 10,
-    seed: Seed = None,
-    horizon: Horizon = None,
-    rounds: Rounds = None,
-    out: Out = None,
-    jobs: Jobs = None,
-    engine: Engine = Engines.auto,
-    dask: Dask = None,
-    log: Logs = None,
-    log_format: LogFormat = LogFormats.jsonl,
-    log_detail: LogDetail = LogDetails.all,
-    figure: Annotated[
-        Path | None,
+@dataclass(frozen=True)
+class SingleFlags(SettingFlags):
+    """The flags of a study that has one run unless more are asked for."""
+
+    runs: Runs = 1
+    first: Annotated[
+        int,
         typer.Option(
-            "--figure",
-            "-f",
-            metavar="FILE",
-            show_default="logs/NAME.png, or regret.png in --out",
-            help="Where the figure goes: PNG, SVG or PDF by its ending. One that is there already is drawn anew.",
+            "--run", metavar="K", callback=at_least(0), help="The number of the (first) run, to do one of many alone."
         ),
-    ] = None,
+    ] = 0
+
+
+@command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first")
+def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
+    """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
+    from tpstream.experiment import compare as study_module
+
+    scenario = study.load()
+    with show_progress(scenario.name, show=output.progress) as progress:
+        result = study_module.compare(
+            scenario, study.policies, first=study.first, progress=progress, **study.keywords(), **options.keywords()
+        )
+    show_study(result, output)
+    report_failures(result.failures)
+
+
+@command("Simulate", example="compare setting-1 -t 20000 -n 10 -f regret.svg", more=CODES)
+def compare(
+    *,
+    study: StudyFlags,
+    folder: FolderFlags,
+    options: RunFlags,
+    figure: Annotated[Path | None, figure_option("logs/NAME.png, or regret.png in --out")] = None,
     log_x: LogX = False,
     theory: Theory = False,
     value: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--value",
-            metavar="",
             help="Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
         ),
     ] = False,
-    force: Force = False,
-    sink: Sinks = None,
-    plugin: Plugins = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
-    from tpstream.experiment.executors import default_jobs
-    from tpstream.figures.style import prepare_figure
     from tpstream.scenario.bounds import scenario_bounds
     from tpstream.scenario.policy_choice import label_of
 
-    check_log_options(log, log_format, log_detail)
-    chosen = load_scenario(scenario, horizon, plugin)
-    wanted = read_rounds(rounds)
-    path = figure or (out / "regret.png" if out else Path("logs") / f"{chosen.name}.png")
-    if figure is not None or out is None:
-        prepare_figure(path)
-    with equipped(chosen.name, dask, out, show=not (quiet or as_json)) as (executor, progress):
-        study = study_module.compare(
-            chosen,
-            policy or None,
-            runs=runs,
-            seed=seed,
-            jobs=jobs or default_jobs(),
-            engine=engine.value,
-            rounds=wanted,
-            logs=log,
-            log_format=log_format,
-            log_detail=log_detail.value,
-            force=force,
-            sinks=sink or (),
-            baselines=value,
-            folder=out,
-            executor=executor,
-            progress=progress,
+    scenario, policies = study.load(), study.policies
+    path = figure_path(figure, folder.out, "regret.png", f"{scenario.name}.png")
+    with prepared(scenario.name, folder, output) as keywords:
+        result = study_module.compare(
+            scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
         )
-    study.plot(path, log_rounds=log_x, bounds=scenario_bounds(chosen, policy) if theory else ())
-    ends = [label_of(chosen.policies, policy or None, kind) for kind in (CLAIRVOYANT, WAITING)]
-    shown = study.value(*ends) if value else None
-    if out is not None and shown is not None:
-        write_table(out / "value.csv", shown)
-    if theory and not chosen.timing().plain:
+    result.plot(path, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
+    recovered = None
+    if value:
+        recovered = result.value(*(label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)))
+        if folder.out is not None:
+            write_table(folder.out / "value.csv", recovered)
+    if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(study, as_json=as_json, quiet=quiet, figure=path, out=out, value=shown)
-    report_failures(study.failures)
+    show_study(result, output, figure=path, out=folder.out, value=recovered)
+    report_failures(result.failures)
 
 
-@app.command(
-    rich_help_panel="Simulate",
-    epilog=f"Example: tpstream sweep setting-1 -t 20000 --set policies.tp-ucb-fr.groups=5,10,20,25,50\n\n{CODES}",
-)
+@command("Simulate", example="sweep setting-1 -t 20000 --set policies.tp-ucb-fr.groups=5,10,20,25,50", more=CODES)
 def sweep(
-    scenario: ScenarioPath,
     *,
+    study: StudyFlags,
     sets: Annotated[
         list[str] | None,
         typer.Option(
@@ -160,101 +137,173 @@ def sweep(
         ),
     ] = None,
     together: Annotated[
-        bool,
-        typer.Option(
-            "--together", metavar="", help="The first values of all sets together, the second ones together, ..."
-        ),
+        bool, flag("--together", help="The first values of all sets together, the second ones together, ...")
     ] = False,
-    policy: PolicyNames = None,
-    runs: Runs = 10,
-    seed: Seed = None,
-    horizon: Horizon = None,
-    rounds: Rounds = None,
-    out: Out = None,
-    jobs: Jobs = None,
-    engine: Engine = Engines.auto,
-    dask: Dask = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure",
-            "-f",
-            metavar="FILE",
-            show_default="logs/NAME-sweep.png, or sweep.png in --out",
-            help="Where the figure goes: PNG, SVG or PDF by its ending.",
-        ),
-    ] = None,
-    plugin: Plugins = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    folder: FolderFlags,
+    engine: Engine = "auto",
+    figure: Annotated[Path | None, figure_option("logs/NAME-sweep.png, or sweep.png in --out")] = None,
+    output: OutputFlags,
 ) -> None:
     """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
     from tpstream.experiment import sweep as study_module
-    from tpstream.experiment.executors import default_jobs
-    from tpstream.figures.style import prepare_figure
     from tpstream.scenario.overrides import read_set, read_sweep
 
-    chosen = load_scenario(scenario, horizon, plugin)
+    scenario = study.load()
     varied, in_file = read_sweep(file) if file else ({}, False)
     varied |= dict(map(read_set, sets or []))
-    wanted = read_rounds(rounds)
-    path = figure or (out / "sweep.png" if out else Path("logs") / f"{chosen.name}-sweep.png")
-    if figure is not None or out is None:
-        prepare_figure(path)
-    with equipped(chosen.name, dask, out, show=not (quiet or as_json)) as (executor, progress):
-        found = study_module.sweep(
-            chosen,
+    path = figure_path(figure, folder.out, "sweep.png", f"{scenario.name}-sweep.png")
+    with prepared(scenario.name, folder, output) as keywords:
+        result = study_module.sweep(
+            scenario,
             varied,
-            policy or None,
+            study.policies,
             together=together or in_file,
-            runs=runs,
-            seed=seed,
-            jobs=jobs or default_jobs(),
-            engine=engine.value,
-            rounds=wanted,
-            folder=out,
-            executor=executor,
-            progress=progress,
+            engine=engine,
+            **study.keywords(),
+            **keywords,
         )
-    found.plot(path)
-    show_sweep(found, as_json=as_json, quiet=quiet, figure=path, out=out)
-    report_failures(found.failures)
+    result.plot(path)
+    table = result.table()
+    if output.as_json:
+        shown = {"scenario": result.name, "seed": result.seed, "cells": records(table)}
+        rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
+        print_json({**shown, **rest, "figure": path, "out": folder.out})
+    else:
+        rows = [[*(str(row[path]) for path in result.paths), *_row(row)] for row in table.to_dict("records")]
+        print_table([*result.paths, *COLUMNS], rows, title=f"{result.name}: final regret (seed {result.seed})")
+        _show_places(output, path, folder.out)
+    report_failures(result.failures)
 
 
-def read_rounds(text: str | None) -> list[int]:
-    """The rounds of "1000,5000" or "1000:5000:1000"."""
-    from tpstream.model.errors import StudyError
-    from tpstream.scenario.overrides import read_values
-
-    found = read_values(text) if text else []
-    for one in found:
-        if not isinstance(one, int):
-            raise StudyError(f"--rounds {text}: {one!r} is not a whole number; write them as in 1000,5000")
-    return found
+def figure_path(figure: Path | None, out: Path | None, name_in_out: str, name: str) -> Path:
+    """Where the figure goes: as asked for, else into the folder of the results, else into logs/."""
+    if figure is not None:
+        return figure
+    if out is not None:
+        return out / name_in_out
+    check_figure(Path("logs") / name)
+    return Path("logs") / name
 
 
 @contextmanager
-def equipped(
-    title: str, dask: str | None, out: Path | None, *, show: bool
-) -> "Iterator[tuple[Executor | None, Progress | None]]":
-    """What a study works with: a cluster if one is named, a bar if someone looks, a last word if it is interrupted."""
+def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
+    """The keywords of a study for its rounds, its folder, a cluster and progress; says how to go on if interrupted."""
     try:
         with ExitStack() as stack:
             executor = None
-            if dask is not None:
+            rounds = folder.chosen_rounds()
+            if folder.dask is not None:
                 from tpstream.experiment.executors import dask_executor
 
-                executor = stack.enter_context(dask_executor(dask))
-            yield executor, stack.enter_context(show_progress(title, show=show))
+                executor = stack.enter_context(dask_executor(folder.dask))
+            progress = stack.enter_context(show_progress(title, show=output.progress))
+            yield {"rounds": rounds, "folder": folder.out, "executor": executor, "progress": progress}
     except KeyboardInterrupt:
-        if out is not None:
-            _tell_how_to_go_on(out)
+        if folder.out is not None:
+            from tpstream.experiment.store import kept_runs
+
+            kept = f"{kept_runs(folder.out)} finished runs are kept in {folder.out}"
+            sys.stderr.write(f"tpstream: {kept}; the same command goes on from there\n")
         raise
 
 
-def _tell_how_to_go_on(out: Path) -> None:
-    from tpstream.experiment.store import kept_runs
+def show_study(
+    study: "Study",
+    output: OutputFlags,
+    *,
+    figure: Path | None = None,
+    out: Path | None = None,
+    value: "pd.DataFrame | None" = None,
+) -> None:
+    """Print the result of a comparison, and the value of partial information if it was asked for."""
+    table = study.table()
+    if output.as_json:
+        shown = {
+            "scenario": study.name,
+            "seed": study.seed,
+            "rounds": int(study.rounds[-1]),
+            "policies": records(table),
+            "curves": records(study.curves(study.chosen)),
+            "contrasts": records(study.contrasts()),
+            "pulls": records(study.pulls()),
+            "failures": records(study.failed()),
+            "logs": study.logs,
+            "figure": figure,
+            "out": out,
+        }
+        print_json(shown if value is None else {**shown, "value": records(value)})
+        return
+    title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
+    print_table(COLUMNS, [_row(row) for row in table.to_dict("records")], title=title)
+    if len(study.chosen) > 1:
+        _show_rounds(study)
+    if value is not None:
+        _show_value(value)
+    if not output.quiet:
+        _show_contrasts(study, table)
+    paths = [path for of_policy in study.logs.values() for path in of_policy]
+    if paths and not output.quiet:
+        size = sum(path.stat().st_size for path in paths) / 1e6
+        typer.echo(f"logs:   {paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
+    _show_places(output, figure, out)
 
-    sys.stderr.write(
-        f"tpstream: {kept_runs(out)} finished runs are kept in {out}; the same command goes on from there\n"
-    )
+
+def _row(row: dict[Any, Any]) -> list[str]:
+    if not row["runs"]:
+        return [row["policy"], "0", "all failed", "", "", "", ""]
+    return [
+        row["policy"],
+        str(row["runs"]),
+        amount(row["regret"]),
+        interval(row["low"], row["high"]) if row["runs"] > 1 else "needs 2 runs",
+        f"{row['best_arm_share']:.1%}",
+        f"{row['best_found']:.0%}",
+        f"{row['seconds_per_run']:.2f}",
+    ]
+
+
+def _show_rounds(study: "Study") -> None:
+    """The regrets at the rounds that were asked for, a column for each."""
+    cells: dict[str, list[str]] = {}
+    for row in study.curves(study.chosen).to_dict("records"):
+        around = "" if math.isnan(row["low"]) else f" ({interval(row['low'], row['high'])})"
+        cells.setdefault(row["policy"], []).append(amount(row["regret"]) + around)
+    columns = ["policy", *(f"round {round:,}" for round in study.chosen.tolist())]
+    print_table(columns, [[policy, *of_policy] for policy, of_policy in cells.items()], title="regret on the way")
+
+
+def _show_contrasts(study: "Study", table: "pd.DataFrame") -> None:
+    """The other policies against the one with the smallest regret, paired by run."""
+    if len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies, and two runs for an interval)
+        return
+    best = str(table["policy"].iloc[int(table["regret"].argmin())])
+    rows = []
+    for policy in table["policy"]:
+        if policy != best:
+            one = study.contrast(policy, best)
+            saved = f"{one.saving:,.1f}x" if math.isfinite(one.saving) else ""
+            rows.append([policy, amount(one.difference), interval(one.low, one.high), f"{1 - one.wins:.0%}", saved])
+    title = f"against {best}, run by run on the same random numbers"
+    print_table(["policy", "difference", "95 % interval", "loses more in", "runs saved"], rows, title=title)
+
+
+def _show_value(value: "pd.DataFrame") -> None:
+    """Which fraction of the delay's cost each policy recovers; it is NaN where that is undefined."""
+    rows = []
+    for row in value.to_dict("records"):
+        known = not math.isnan(row["fraction"])
+        around = f"{row['low']:.1%} to {row['high']:.1%}" if known else ""
+        rows.append([row["policy"], f"{row['fraction']:.1%}" if known else "undefined", around])
+    cost = value.iloc[0]
+    sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"
+    title = f"the delay costs {amount(cost['cost'])} ({sure}); of that each policy recovers"
+    print_table(["policy", "recovered", "95 % interval (Fieller)"], rows, title=title)
+
+
+def _show_places(output: OutputFlags, figure: Path | None, out: Path | None) -> None:
+    if output.quiet:
+        return
+    if out:
+        typer.echo(f"out:    {out} (results.parquet, results.csv, table.csv, ...)")
+    if figure:
+        typer.echo(f"figure: {figure}")

@@ -135,7 +135,7 @@ def apply_settings(
     try:
         changes = [setting for setting in settings if steps_of(setting.path)[0] != "policies"]
         if changes:
-            keys = scenario.with_(policies=[]).resolved()  # those of the study are chosen below
+            keys = {**scenario.resolved(), "policies": []}  # those of the study are chosen below
             for setting in changes:
                 set_key(keys, setting)
             here = Scenario.parse(keys, scenario.folder, source=scenario.source)
@@ -148,16 +148,6 @@ def apply_settings(
         if not settings:
             raise
         raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
-
-
-def changed(scenario: Scenario, policies: Sequence[str | PolicyForm] | None, settings: Sequence[Setting]) -> Scenario:
-    """The scenario with these settings; it lists the policies that were asked for, with their parameters."""
-    here, choices = apply_settings(scenario, request_policies(scenario.policies, policies), settings)
-    tables = [
-        {"kind": choice.form.name, "name": choice.label, **choice.parameters.model_dump(mode="json")}
-        for choice in choices
-    ]
-    return here.with_(policies=tables).noted({setting.path: setting.value for setting in settings})
 
 
 def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:

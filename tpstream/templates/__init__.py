@@ -1,1 +1,1 @@
-"""How does one begin? Plug-ins that work, with their tests: `tpstream new` copies them under another name."""
+"""Templates of plug-ins and of their tests; `tpstream new` copies them under another name. They work as they are."""

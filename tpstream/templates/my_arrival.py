@@ -1,6 +1,5 @@
-"""My arrival: decisions at random distances between a shortest and a longest one."""
+"""My arrival: the gaps between decisions are random, between a shortest and a longest one."""
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -11,8 +10,8 @@ from tpstream.model.interfaces import ArrivalKind, BuildContext
 from tpstream.model.settings import Settings
 
 
-class MyArrivalSettings(Settings):
-    """Decisions come at distances that are uniform between `shortest` and `longest`."""
+class MyArrival(Settings):
+    """The gaps between decisions are uniform between `shortest` and `longest`."""
 
     # The keys of the [arrivals] table, checked before anything runs.
     shortest: NonNegativeFloat = 0.5
@@ -24,33 +23,28 @@ class MyArrivalSettings(Settings):
             raise ValueError("longest is below shortest; exchange them")
         return self
 
-
-@dataclass(frozen=True)
-class MyArrival:
-    """Independent uniform distances."""
-
-    shortest: float
-    longest: float
-
     @property
     def regular(self) -> bool:
-        """Whether round t is at time t, for certain: then the compiled engine serves, too."""
+        """Whether round t is always at time t."""
         return False
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
-        """The times of all decisions: `horizon` numbers above 0 that never fall, drawn from the stream only."""
+        """The times of all decisions: `horizon` numbers above 0 that never fall, drawn only from the stream."""
         times: Floats = np.cumsum(stream.uniform(self.shortest, self.longest, horizon))
         return times
 
 
 class MyArrivalKind:
-    """What a scenario finds under the name: the keys of its table, and how the process is built from them."""
+    """What is registered under the name: the keys of the table, and how the process is built from them."""
 
-    settings: type[BaseModel] = MyArrivalSettings
+    settings: type[BaseModel] = MyArrival
 
-    def build(self, settings: MyArrivalSettings, place: BuildContext) -> MyArrival:  # noqa: ARG002 (the protocol's)
-        """The process for these settings; `place` knows the arms, the span, the horizon and the scenario's folder."""
-        return MyArrival(settings.shortest, settings.longest)
+    def build(self, settings: MyArrival, place: BuildContext) -> MyArrival:  # noqa: ARG002 (asked for by the interface)
+        """The process for these settings: here they are the process. One that keeps state must be a new object.
+
+        `place` has the names of the arms, the span, the horizon and the folder of the scenario.
+        """
+        return settings
 
 
 KIND: ArrivalKind = MyArrivalKind()

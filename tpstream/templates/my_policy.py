@@ -1,4 +1,4 @@
-"""My policy: a random arm now and then, else the arm that paid most per pull so far."""
+"""My policy: a random arm in some rounds, else the arm that has paid most per pull so far."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class MyPolicyParameters(Parameters):
 
 
 class MyPolicyState(NamedTuple):
-    """All that the policy remembers: arrays and numbers. `indices`, one for each arm, must be there."""
+    """All that the policy remembers, as arrays and numbers; `indices`, one for each arm, is required."""
 
     explore: float
     indices: Floats
@@ -28,31 +28,31 @@ class MyPolicyState(NamedTuple):
 
 
 def init(problem: Problem, parameters: MyPolicyParameters) -> MyPolicyState:
-    """The state before the first round; ordinary Python."""
+    """The state before the first round; this function is ordinary Python."""
     arms = problem.arms
     return MyPolicyState(
         explore=parameters.explore, indices=np.zeros(arms), pulls=np.zeros(arms, dtype=np.int64), sums=np.zeros(arms)
     )
 
 
-# What follows is compiled by Numba: loops over plain numbers, `math`, and no new arrays.
+# The functions below are compiled by Numba: write loops over plain numbers, use `math`, and make no new arrays.
 
 
 @compiled
-def on_pull(state: MyPolicyState, arm: int, slot: int, total: float) -> None:  # noqa: ARG001 (the protocol's)
-    """A pull was made."""
+def on_pull(state: MyPolicyState, arm: int, slot: int, total: float) -> None:  # noqa: ARG001 (asked for by the interface)
+    """Called when a pull was made."""
     state.pulls[arm] += 1
 
 
 @compiled
 def on_received(state: MyPolicyState, arm: int, amount: float) -> None:
-    """What the pulls of an arm paid at one moment; see tpstream.policies.base for what else can be heard."""
+    """Called with what pulls of an arm paid at one time; tpstream.policies.base has the other events to hear of."""
     state.sums[arm] += amount
 
 
 @compiled
 def decide(state: MyPolicyState, round: int, stream: np.random.Generator) -> int:
-    """The arm to pull in this round; draw from the stream and from nothing else."""
+    """The arm to pull in this round; draw only here, and only from the stream."""
     arms = state.indices.size
     for arm in range(arms):
         state.indices[arm] = state.sums[arm] / max(state.pulls[arm], 1)
@@ -60,7 +60,7 @@ def decide(state: MyPolicyState, round: int, stream: np.random.Generator) -> int
         return round - 1
     if stream.random() < state.explore:
         return int(stream.random() * arms)
-    return largest(state.indices, True, stream)  # noqa: FBT003 (Numba knows no keywords here)
+    return largest(state.indices, True, stream)  # noqa: FBT003 (a compiled function takes no keywords)
 
 
 POLICY = SharedPolicy(

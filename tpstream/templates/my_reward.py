@@ -1,4 +1,4 @@
-"""My reward: every part of a pull pays the same price or nothing, by chance."""
+"""My reward: every part of a pull pays a price with some probability, else nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from tpstream.model.settings import Settings
 
 
 class MyRewardSettings(Settings):
-    """Keys of `[rewards]`: what a part pays if it pays."""
+    """Keys of the [rewards] table: what a part pays if it pays."""
 
     price: PositiveFloat = 1.0
 
 
 class MyRewardArmSettings(Settings):
-    """Keys of an arm: the probability that a part pays."""
+    """Keys of an [[arms]] table: the probability that a part pays."""
 
     chance: Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
 class MyRewardArm:
-    """How the pulls of one arm pay; mean and maximum are exact, since regret is measured by them."""
+    """How the pulls of one arm pay. Regret is computed from the mean, so it must be exact, and so must the maximum."""
 
     chance: float
     price: float
@@ -43,21 +43,25 @@ class MyRewardArm:
         return self.span * self.price
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """The partial rewards of the next pulls: a new array of shape (pulls, span), drawn from the stream only."""
+        """The partial rewards of the next pulls: a new array of shape (pulls, span), drawn only from the stream."""
         pays = stream.random((pulls, self.span)) < self.chance
         return np.where(pays, self.price, 0.0)
 
 
-class MyReward:
-    """What a scenario finds under the name: the keys of its tables, and how the rewards are built from them."""
+class MyRewardKind:
+    """What is registered under the name: the keys of the tables, and how the rewards are built from them."""
 
     settings: type[BaseModel] = MyRewardSettings
     arm_settings: type[BaseModel] = MyRewardArmSettings
 
     def build(self, settings: MyRewardSettings, arms: Sequence[MyRewardArmSettings], place: BuildContext) -> Rewards:
-        """The model; it promises so many groups of parts, each paying at most maximum / groups (None: no promise)."""
+        """The rewards of all arms.
+
+        `groups` promises that the span falls into so many equal groups of parts, each of which pays at most
+        maximum / groups; None promises nothing.
+        """
         return Rewards([MyRewardArm(arm.chance, settings.price, place.span) for arm in arms], groups=place.span)
 
 
-KIND: RewardKind = MyReward()
+KIND: RewardKind = MyRewardKind()
 PLUGINS = {"rewards": {"my-reward": KIND}}

@@ -1,4 +1,4 @@
-"""My sink: counts how often each arm was pulled, and adds a line to a file when the run is over."""
+"""My sink: counts the pulls of each arm, and adds a line to a file when the run is over."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,29 +22,29 @@ class MySinkSettings(Settings):
 
 
 class MySink:
-    """Hears one run."""
+    """Hears the events of one run."""
 
     def __init__(self, arms: int) -> None:
         self.pulls: Ints = np.zeros(arms, dtype=np.int64)
 
     def hear(self, events: Events) -> None:
-        """The next events, as columns and in order: one round or thousands at a time. Do not change them."""
+        """Take the next events, as columns and in order; there may be one or thousands. Do not change them."""
         self.pulls += np.bincount(events.arm[events.kind == Kind.PULL], minlength=len(self.pulls))
 
 
 class MySinkKind:
-    """What `--sink` finds under the name: its settings, and how it is opened."""
+    """What is registered under the name: the settings, and how a sink is opened with them."""
 
     settings: type[BaseModel] = MySinkSettings
 
     def open(self, settings: MySinkSettings, header: Header) -> AbstractContextManager[Subscriber]:
-        """A sink for one run, which the header describes; runs happen in several threads or processes at once."""
+        """A sink for the run that the header describes; several runs may go on at once, in threads or processes."""
         return self._listen(Path(settings.file), header)
 
     @contextmanager
     def _listen(self, file: Path, header: Header) -> Iterator[Subscriber]:
         sink = MySink(len(header.arms))
-        yield sink  # a run that fails does not get further
+        yield sink  # if the run fails, the error is raised here and no line is written
         with file.open("a", encoding="utf-8") as out:
             out.write(",".join([header.policy, str(header.run), *map(str, sink.pulls.tolist())]) + "\n")
 

@@ -1,4 +1,4 @@
-"""Scaffolds: a new plug-in and its test, made from the templates."""
+"""Writes a new plug-in and its test from the templates: what `tpstream new` does."""
 
 import re
 from importlib.resources import files
@@ -11,11 +11,11 @@ from tpstream.model.registry import Registry
 from tpstream.scenario.plugins import REGISTRIES
 
 SECTIONS = {"delay": "delays", "policy": "policies", "reward": "rewards", "arrival": "arrivals", "sink": "sinks"}
-"""The kinds of plug-ins that can be begun, and where each is registered."""
+"""The kinds of plug-ins that can be written, and the section in which each is registered."""
 
 
 def write_plugin(kind: str, name: str, folder: str | Path = ".") -> tuple[Path, Path]:
-    """Write a plug-in of that kind and name that works, and its test; nothing that is there is overwritten."""
+    """Write a working plug-in of that kind and name, and its test, into a folder; no file is overwritten."""
     _check_name(REGISTRIES[SECTIONS[kind]], name)
     place = Path(folder)
     module = name.replace("-", "_")
@@ -46,7 +46,7 @@ def _check_name(registry: Registry, name: str) -> None:
 
 
 def _renamed(text: str, kind: str, name: str) -> str:
-    """The template under the new name, in all the ways in which it is written."""
+    """The template with its name replaced: as in scenarios, as a module, as a class and in prose."""
     spellings = {
         f"my-{kind}": name,
         f"my_{kind}": name.replace("-", "_"),

@@ -12,7 +12,7 @@ load_plugin(Path(__file__).with_name("my_arrival.py"))
 
 
 def test_it_keeps_its_promises() -> None:
-    """It conforms, and its distances are of the distribution that it declares."""
+    """It passes the conformance kit, and its gaps have the right distribution."""
     check_arrivals("my-arrival", {"shortest": 1.0, "longest": 3.0}, distribution=stats.uniform(1.0, 2.0))
 
 
@@ -22,15 +22,15 @@ def test_it_runs() -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    """A longest distance below the shortest is an error."""
+    """A longest gap below the shortest one is an error."""
     with pytest.raises(TpstreamError, match="longest is below shortest"):
         scenario({"kind": "my-arrival", "shortest": 2.0, "longest": 1.0})
 
 
 def scenario(arrivals: dict[str, object]) -> Scenario:
-    """A small world with these arrivals."""
+    """A small scenario with these arrivals."""
     return Scenario(
-        name="trial",
+        name="small",
         horizon=200,
         span=10,
         rewards={"kind": "smooth-beta", "groups": 5},

@@ -1,6 +1,7 @@
 """Tests of the delay my-delay; run them with pytest."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from scipy import stats
@@ -13,14 +14,14 @@ load_plugin(Path(__file__).with_name("my_delay.py"))
 
 @pytest.mark.parametrize("mean", [0.0, 0.5, 3.0])
 def test_it_keeps_its_promises(mean: float) -> None:
-    """It conforms, and its lags are of the distribution that it declares."""
+    """It passes the conformance kit, and its lags have the right distribution."""
     check_delay("my-delay", {"mean": mean}, distribution=stats.poisson(mean))
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_it_runs(engine: str) -> None:
+def test_it_runs(engine: Literal["simpy", "compiled"]) -> None:
     """A scenario can use it, in both engines."""
-    assert len(simulate(scenario({"kind": "my-delay"}), "tp-ucb-fr", engine=engine).arms) == 200  # type: ignore[arg-type]
+    assert len(simulate(scenario({"kind": "my-delay"}), "tp-ucb-fr", engine=engine).arms) == 200
 
 
 def test_impossible_settings_are_refused() -> None:
@@ -30,9 +31,9 @@ def test_impossible_settings_are_refused() -> None:
 
 
 def scenario(delay: dict[str, object]) -> Scenario:
-    """A small world with this delay."""
+    """A small scenario with this delay."""
     return Scenario(
-        name="trial",
+        name="small",
         horizon=200,
         span=10,
         rewards={"kind": "smooth-beta", "groups": 5},

@@ -11,7 +11,7 @@ from tpstream.testing import check_policy
 load_plugin(Path(__file__).with_name("my_policy.py"))
 
 SCENARIO = Scenario(
-    name="trial",
+    name="small",
     horizon=500,
     span=10,
     rewards={"kind": "smooth-beta", "groups": 5},
@@ -21,7 +21,7 @@ SCENARIO = Scenario(
 
 @pytest.mark.parametrize("explore", [0.0, 0.1, 1.0])
 def test_it_keeps_its_promises(explore: float) -> None:
-    """It conforms: in both engines, in replay, with parts out of order or lost."""
+    """It passes the conformance kit: in both engines, in replay, with parts out of order or lost."""
     check_policy("my-policy", {"explore": explore})
 
 

@@ -1,6 +1,7 @@
 """Tests of the reward model my-reward; run them with pytest."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,14 +13,14 @@ load_plugin(Path(__file__).with_name("my_reward.py"))
 
 @pytest.mark.parametrize("chance", [0.0, 0.2, 1.0])
 def test_it_keeps_its_promises(chance: float) -> None:
-    """It conforms; in particular its mean and maximum are those that it declares."""
+    """It passes the conformance kit; among other things, its mean and maximum are right."""
     check_rewards("my-reward", {"price": 3.0}, [{"chance": chance}, {"chance": 0.5}], span=10)
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
-def test_it_runs(engine: str) -> None:
+def test_it_runs(engine: Literal["simpy", "compiled"]) -> None:
     """A scenario can use it, in both engines."""
-    assert len(simulate(scenario(0.3), "tp-ucb-fr", engine=engine).arms) == 200  # type: ignore[arg-type]
+    assert len(simulate(scenario(0.3), "tp-ucb-fr", engine=engine).arms) == 200
 
 
 def test_impossible_settings_are_refused() -> None:
@@ -29,7 +30,7 @@ def test_impossible_settings_are_refused() -> None:
 
 
 def scenario(chance: float) -> Scenario:
-    """A small world with these rewards."""
+    """A small scenario with these rewards."""
     return Scenario(
-        name="trial", horizon=200, span=10, rewards={"kind": "my-reward"}, arms=[{"chance": chance}, {"chance": 0.6}]
+        name="small", horizon=200, span=10, rewards={"kind": "my-reward"}, arms=[{"chance": chance}, {"chance": 0.6}]
     )

@@ -1,4 +1,4 @@
-"""Does a plug-in keep what it promises? A conformance kit: one check for each kind of plug-in, for anyone's tests.
+"""Does a plug-in keep what it promises? The conformance kit: one check for each kind of plug-in, for use in tests.
 
 Each check takes a plug-in (the object, or its name once it is installed or loaded) with settings to try, and raises an
 AssertionError that says what is wrong. All built-ins pass.

@@ -1,8 +1,8 @@
-"""The check of policies, in both forms."""
+"""The check of policies, in both forms: `check_policy`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,17 +16,16 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
-from tpstream.policies.runner import start_policy
 from tpstream.replay.follow import Follower
 from tpstream.scenario.policy_choice import complete
-from tpstream.scenario.scenario import Scenario
-from tpstream.testing.probe import Subject, subject_of
-from tpstream.testing.runs import SimulatedRun, difference, run_compiled, run_simpy
+from tpstream.testing.runs import SimulatedRun, difference, fresh_policy, run_compiled, run_simpy, small_scenario
+from tpstream.testing.subject import Subject, subject_of
 
 LOSSES = [{"kind": "geometric", "p": 0.4}, {"kind": "missing", "p": 0.2}, {"kind": "dropout", "mean": 10.0}]
+OUT_OF_ORDER = "with parts out of order"
 WORLDS: Mapping[str, Mapping[str, Any]] = {
     "in the paper's world": {},
-    "with parts out of order": {"delays": [{"kind": "geometric", "p": 0.3}]},
+    OUT_OF_ORDER: {"delays": [{"kind": "geometric", "p": 0.3}]},
     "with lost parts": {"delays": LOSSES, "window": 9.0},
     "with lost parts that count as something": {"delays": LOSSES, "window": 9.0, "default_reward": 0.5},
     "with everything at once": {"delays": [{"kind": "lump", "at": 30}]},
@@ -36,15 +35,32 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
     },
     "with one arm": {"arms": [{"maximum": 5.0}]},
 }
-"""Changes of a small scenario, by what errors call the world."""
+"""Changes of a small scenario, by what reports of faults call the world."""
 
 
 def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = None) -> None:
-    """Raise unless a policy keeps what it promises, with these parameters.
+    """Check that a policy keeps what policies promise.
 
-    It decides for arms that exist, in worlds with parts out of order, lost or at any time; the same in both engines and
-    in replay; the same from the same stream, and no other randomness; by what was delivered and nothing else; and it
-    changes nothing that it was given.
+    It decides for arms that exist, in worlds with parts out of order, lost or at any time; it decides the same in both
+    engines and in a replay; equal streams give equal decisions, and no other randomness is used; it decides by what
+    was delivered and nothing else, and changes nothing that it is given.
+
+    Parameters
+    ----------
+    form
+        The policy, a SharedPolicy or a PythonPolicy, or its name once it is installed or loaded.
+    parameters
+        Its parameters, as in a `[[policies]]` table; none: the defaults.
+
+    Raises
+    ------
+    AssertionError
+        If the policy breaks a promise; the text says which, and in which world.
+
+    Examples
+    --------
+    >>> from tpstream.testing import check_policy
+    >>> check_policy("uniform")
     """
     subject = subject_of(POLICIES, form, None)
     if not isinstance(subject.definition, PolicyForm):
@@ -52,136 +68,132 @@ def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = 
     with subject.watched():
         subject.settings(subject.definition.parameters, parameters)
         for where in WORLDS:
-            _check_world(subject, where, *_place(subject, where, parameters))
-        _check_foresight(subject, *_place(subject, "with parts out of order", parameters))
+            _check_world(_make_case(subject, where, parameters))
+        _check_foresight(_make_case(subject, OUT_OF_ORDER, parameters))
 
 
-def _keys() -> dict[str, Any]:
-    return {
-        "name": "conformance",
-        "horizon": 90,
-        "span": 6,
-        "seed": 5,
-        "drain": True,
-        "rewards": {"kind": "smooth-beta", "groups": 3, "spread": "random"},
-        "arms": [{"maximum": 10.0}, {"maximum": 20.0}, {"maximum": 15.0}],
-    }
+@dataclass(frozen=True)
+class Case:
+    """A policy with its parameters in one of the worlds."""
+
+    subject: Subject
+    where: str
+    form: Any
+    parameters: Parameters
+    world: World
+
+    def fail(self, fault: str) -> NoReturn:
+        """Raise the AssertionError that says what is wrong, and in which world."""
+        self.subject.fail(f"{self.where}, {fault}")
 
 
-def _place(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -> tuple[World, Parameters]:
-    """One of the worlds, and the policy's parameters in it."""
-    scenario = Scenario(**{**_keys(), **WORLDS[where]})
+def _make_case(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -> Case:
+    scenario = small_scenario(**WORLDS[where])
     chosen = complete(subject.name, subject.definition, dict(parameters or {}), scenario.problem())
-    return scenario.build_world(scenario.seed, 0), chosen.parameters
+    return Case(subject, where, chosen.form, chosen.parameters, scenario.build_world(scenario.seed, 0))
 
 
-def _check_world(subject: Subject, where: str, world: World, parameters: Parameters) -> None:
-    form = subject.definition
-    outcome = _run_watched(subject, where, world, parameters)
-    fault = difference(outcome, run_simpy(world, form, parameters, indices=True))
+def _check_world(case: Case) -> None:
+    """Check runs in this world: what the policy changes, that it repeats itself, its replay, and both engines."""
+    outcome = _run_watched(case)
+    fault = difference(outcome, run_simpy(case.world, case.form, case.parameters, indices=True))
     if fault:
-        subject.fail(f"{where}, two runs with the same seed differ: {fault}")
-    _check_replay(subject, where, world, parameters, outcome)
-    if isinstance(form, SharedPolicy) and timing_obstacle(world.timing) is None:
-        _check_engines(subject, where, world, parameters, outcome)
+        case.fail(f"two runs with the same seed differ: {fault}")
+    follower = Follower(fresh_policy(case.world, case.form, case.parameters), clairvoyant=case.form.clairvoyant)
+    found = follower.follow(outcome.events) or follower.finish()
+    if found is not None:
+        case.fail(f"replay decides for arm {found.decided} in round {found.round}, the run for {found.logged}")
+    if isinstance(case.form, SharedPolicy) and timing_obstacle(case.world.timing) is None:
+        _check_compiled(case, outcome)
 
 
-def _check_engines(subject: Subject, where: str, world: World, parameters: Parameters, outcome: SimulatedRun) -> None:
-    """The compiled engine, with a log and without, does what SimPy does; also if another run comes in between."""
-    form = subject.definition
-    waiting = CompiledEngine(world, form, parameters, DrawsReader(Draws(world)), form.name)
-    fault = difference(outcome, run_compiled(world, form, parameters, indices=True))
+def _check_compiled(case: Case, outcome: SimulatedRun) -> None:
+    """Check that the compiled engine decides as SimPy, with a log and without, also if another run comes in between."""
+    reader = DrawsReader(Draws(case.world))
+    waiting = CompiledEngine(case.world, case.form, case.parameters, reader, case.form.name)
+    fault = difference(outcome, run_compiled(case.world, case.form, case.parameters, indices=True))
     if fault:
-        subject.fail(f"{where}, the engines differ, SimPy first: {fault}")
-    arms = np.concatenate([stretch.copy() for stretch in waiting.round_batches()])
+        case.fail(f"the engines differ, SimPy first: {fault}")
+    arms = np.concatenate([batch.copy() for batch in waiting.round_batches()])
     if not np.array_equal(arms, outcome.arms):
         round = int(np.argmax(arms != outcome.arms)) + 1
-        subject.fail(f"{where}, it decides differently in round {round} beside another run, or without a log")
+        case.fail(f"it decides differently in round {round} beside another run, or without a log")
 
 
-class Watched:
-    """A policy whose doings are looked at."""
+@dataclass(frozen=True)
+class WatchedPolicy:
+    """Hands every call on to a policy, and checks what the policy does with the events and what indices it has."""
 
-    def __init__(self, subject: Subject, where: str, policy: Policy, arms: int) -> None:
-        self._subject, self._where, self._policy, self._arms = subject, where, policy, arms
+    case: Case
+    policy: Policy
 
     def hear(self, events: Events) -> None:
-        """Let it hear; the events must be the same afterwards."""
+        """Let the policy hear the events, which must be the same afterwards."""
         before = events.take(np.arange(len(events)))
-        self._policy.hear(events)
-        after = events.take(slice(None))
-        for name in ("seq", "time", "kind", "round", "pull", "arm", "part", "value"):
+        self.policy.hear(events)
+        for name in (field.name for field in fields(Events) if field.name != "indices"):
             column = getattr(before, name)
-            if not np.array_equal(column, getattr(after, name), equal_nan=column.dtype.kind == "f"):
-                self._subject.fail(f"{self._where}, it changes the column {name} of the events that it hears")
+            if not np.array_equal(column, getattr(events, name), equal_nan=column.dtype.kind == "f"):
+                self.case.fail(f"it changes the column {name} of the events that it hears")
 
     def decide(self, round: int) -> int:
-        """Let it decide."""
-        return self._policy.decide(round)
+        """The policy's decision."""
+        return self.policy.decide(round)
 
     def indices(self) -> Floats:
-        """Its indices, one for each arm."""
-        indices = self._policy.indices()
-        if not isinstance(indices, np.ndarray) or indices.shape != (self._arms,) or indices.dtype != np.float64:
-            self._subject.fail(f"{self._where}, indices must be float64 of shape ({self._arms},), got {indices!r}")
+        """The policy's indices, which must be numbers, one for each arm."""
+        indices, arms = self.policy.indices(), self.case.world.problem.arms
+        if not isinstance(indices, np.ndarray) or indices.shape != (arms,) or indices.dtype != np.float64:
+            self.case.fail(f"indices must be float64 of shape ({arms},), got {indices!r}")
         return indices
 
 
-def _run_watched(subject: Subject, where: str, world: World, parameters: Parameters) -> SimulatedRun:
-    form, problem = subject.definition, world.problem
-    told = replace(problem, maxima=problem.maxima.copy(), means=copy_of(problem.means))
-    policy = start_policy(form, told, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    outcome = run_simpy(world, form, parameters, policy=Watched(subject, where, policy, problem.arms), indices=True)
-    if not (np.array_equal(told.maxima, problem.maxima) and np.array_equal(told.means, problem.means)):  # type: ignore[arg-type]
-        subject.fail(f"{where}, it changes the problem that it is told; copy its arrays")
+def _run_watched(case: Case) -> SimulatedRun:
+    """A run under the watched policy, which must not change the problem that it is told, either."""
+    problem = case.world.problem
+    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
+    maxima, means = problem.maxima.copy(), problem.means.copy()
+    told = replace(problem, maxima=maxima, means=means)
+    policy = WatchedPolicy(case, fresh_policy(case.world, case.form, case.parameters, told))
+    outcome = run_simpy(case.world, case.form, case.parameters, policy=policy, indices=True)
+    if not (np.array_equal(maxima, problem.maxima) and np.array_equal(means, problem.means)):
+        case.fail("it changes the problem that it is told; copy its arrays")
     return outcome
 
 
-def copy_of(values: Floats | None) -> Floats | None:
-    """The values in memory of their own."""
-    return None if values is None else values.copy()
-
-
-def _check_replay(subject: Subject, where: str, world: World, parameters: Parameters, outcome: SimulatedRun) -> None:
-    form = subject.definition
-    policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    follower = Follower(policy, clairvoyant=form.clairvoyant)
-    divergence = follower.follow(outcome.events) or follower.finish()
-    if divergence is not None:
-        subject.fail(
-            f"{where}, replay decides for arm {divergence.decided} in round {divergence.round}, the run for "
-            f"{divergence.logged}"
-        )
-
-
+@dataclass(frozen=True)
 class TableArm:
-    """An arm whose n-th pull pays the n-th row."""
+    """An arm whose n-th pull pays the n-th row of a table."""
 
-    def __init__(self, rows: Floats, mean: float, maximum: float) -> None:
-        self.rows, self.mean, self.maximum = rows, mean, maximum
+    rows: Floats
+    mean: float
+    maximum: float
 
     def recorded(self, first: int, pulls: int) -> Floats:
         """The next rows."""
         return self.rows[first : first + pulls].copy()
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """A table is read, not drawn."""
+        """Never called: what is recorded is not drawn."""
         raise NotImplementedError
 
 
-def _check_foresight(subject: Subject, world: World, parameters: Parameters) -> None:
-    """Decisions up to a round are the same if whatever is delivered after it is another; totals at the pull aside."""
-    form, horizon = subject.definition, world.problem.horizon
+def _check_foresight(case: Case) -> None:
+    """Check that decisions up to a round stay the same if all that is delivered after it is changed.
+
+    Clairvoyant policies are shown totals at the pull and are left out.
+    """
+    form, world, horizon = case.form, case.world, case.world.problem.horizon
     if form.clairvoyant:
         return
     streams = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in range(world.problem.arms)]
     tables = [arm.sample(stream, horizon) for arm, stream in zip(world.rewards.arms, streams, strict=True)]
-    one = run_simpy(_with_tables(world, tables), form, parameters)
+    one = run_simpy(_with_tables(world, tables), form, case.parameters)
     for round in (horizon // 3, horizon // 2):
-        other = run_simpy(_with_tables(world, _changed(tables, one, round)), form, parameters)
+        other = run_simpy(_with_tables(world, _halve_later(tables, one, round)), form, case.parameters)
         if not np.array_equal(one.arms[:round], other.arms[:round]):
             parting = int(np.argmax(one.arms[:round] != other.arms[:round])) + 1
-            subject.fail(
+            case.subject.fail(
                 f"decides differently in round {parting} if only what arrives from round {round} on is another"
             )
 
@@ -191,8 +203,8 @@ def _with_tables(world: World, tables: list[Floats]) -> World:
     return replace(world, rewards=Rewards(arms, world.rewards.groups))
 
 
-def _changed(tables: list[Floats], outcome: SimulatedRun, round: int) -> list[Floats]:
-    """Half as much for every part that the decision of that round has not heard of."""
+def _halve_later(tables: list[Floats], outcome: SimulatedRun, round: int) -> list[Floats]:
+    """The tables with half of the reward for every part that was not delivered before the decision of that round."""
     events, changed = outcome.events, [rows / 2 for rows in tables]
     moment = float(events.time[np.flatnonzero(events.kind == Kind.PULL)[round - 1]])
     number = [int(np.count_nonzero(outcome.arms[:pull] == arm)) for pull, arm in enumerate(outcome.arms)]

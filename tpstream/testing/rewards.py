@@ -1,4 +1,4 @@
-"""The check of reward models."""
+"""The check of reward models: `check_rewards`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +13,8 @@ from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import Timing, World
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
-from tpstream.testing.probe import Subject, check_mean, check_repeatable, subject_of
 from tpstream.testing.runs import world_of
+from tpstream.testing.subject import Subject, check_mean, check_repeatable, subject_of
 
 Keys = Mapping[str, Any]
 
@@ -29,11 +29,39 @@ def check_rewards(
     pulls: int = 80 * BLOCK,
     name: str | None = None,
 ) -> None:
-    """Raise unless a reward model keeps what it promises, for these keys of `[rewards]` and of `[[arms]]`.
+    """Check that a reward model keeps what reward models promise.
 
-    Shapes and types; parts of at least 0 that add up to at most the maximum; groups that pay at most their share of it;
-    the declared mean, up to chance (`pulls` are drawn, see ERROR_RATE in probe.py); the same from the same stream,
-    and no other randomness; results that nobody else holds.
+    Shapes and types are right; parts are at least 0 and add up to at most the maximum; no group of parts pays more
+    than its share of the maximum; the mean is the declared one, up to chance; equal streams give equal rewards, and no
+    other randomness is used; nobody else can change what it keeps.
+
+    Parameters
+    ----------
+    kind
+        The reward model as it is registered, or its name once it is installed or loaded.
+    settings
+        Keys of the `[rewards]` table besides `kind`.
+    arms
+        For each arm the keys of its `[[arms]]` table besides `name`.
+    span
+        Rounds over which a pull pays.
+    folder
+        Where relative file names in the settings start.
+    pulls
+        How many pulls of each arm are drawn. The mean is compared with the declared one at an error rate of one in a
+        million.
+    name
+        What a report of a fault calls the model, if it is given as an object.
+
+    Raises
+    ------
+    AssertionError
+        If the model breaks a promise; the text says which.
+
+    Examples
+    --------
+    >>> from tpstream.testing import check_rewards
+    >>> check_rewards("smooth-beta", {"groups": 3}, [{"maximum": 10.0}, {"maximum": 5.0}], span=12)
     """
     subject = subject_of(REWARDS, kind, name)
     with subject.watched():
@@ -41,14 +69,11 @@ def check_rewards(
         again = _build(subject, settings, arms, span, Path(folder))
         world = world_of(list(rewards.arms), span, len(arms), Timing(), rewards.groups)
         for arm, (model, other) in enumerate(zip(rewards.arms, again.arms, strict=True)):
-            rows = (
-                _recorded(subject, model, pulls)
-                if isinstance(model, Recorded)
-                else _sampled(subject, model, world, arm, pulls)
-            )
+            recorded = isinstance(model, Recorded)
+            rows = _recorded(subject, model, pulls) if recorded else _sampled(subject, model, world, arm, pulls)
             check_block(rows, len(rows), world, arm, 0)
             _check_groups(subject, rewards, arm, rows)
-            if not isinstance(model, Recorded):
+            if not recorded:
                 _check_sampling(subject, model, other, arm, span)
                 check_mean(subject, f"arm {arm}", rows.sum(axis=1), float(model.mean), float(model.maximum))
 
@@ -57,8 +82,8 @@ def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: 
     kind = subject.definition
     given = subject.settings(kind.settings, settings)
     of_arms = [subject.settings(kind.arm_settings, keys) for keys in arms]
-    place = BuildContext([f"arm-{arm + 1}" for arm in range(len(arms))], span, folder, len(arms))
-    rewards = kind.build(given, of_arms, place)
+    context = BuildContext([f"arm-{arm + 1}" for arm in range(len(arms))], span, folder, len(arms))
+    rewards = kind.build(given, of_arms, context)
     if not isinstance(rewards, Rewards):
         subject.fail(f"build must return Rewards, got {type(rewards).__name__}")
     if len(rewards.arms) != len(arms):
@@ -68,7 +93,7 @@ def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: 
 
 
 def _sampled(subject: Subject, model: ArmRewards, world: World, arm: int, pulls: int) -> Floats:
-    """Many pulls, drawn in blocks as engines do."""
+    """Many pulls, drawn and checked in blocks as in a run."""
     stream = open_stream(0, 0, Purpose.REWARDS, arm)
     blocks = []
     for first in range(0, pulls, BLOCK):
@@ -80,8 +105,8 @@ def _sampled(subject: Subject, model: ArmRewards, world: World, arm: int, pulls:
     return np.concatenate(blocks)
 
 
-def _recorded(subject: Subject, model: Recorded, pulls: int) -> Floats:
-    """The rows of a record, which must be the same however they are read."""
+def _recorded(subject: Subject, model: Any, pulls: int) -> Floats:
+    """The rows of a record; they must be equal however they are read, and copies."""
     rows = [model.recorded(0, BLOCK).copy()]
     while len(rows[-1]) == BLOCK and sum(map(len, rows)) < pulls:
         rows.append(model.recorded(sum(map(len, rows)), BLOCK).copy())
@@ -99,7 +124,7 @@ def _recorded(subject: Subject, model: Recorded, pulls: int) -> Floats:
 
 
 def _check_groups(subject: Subject, rewards: Rewards, arm: int, rows: Floats) -> None:
-    """Each group pays at most its share of the maximum."""
+    """Check that each group pays at most its share of the maximum."""
     if rewards.groups is None:
         return
     share = rewards.arms[arm].maximum / rewards.groups
@@ -113,12 +138,12 @@ def _check_groups(subject: Subject, rewards: Rewards, arm: int, rows: Floats) ->
 
 
 def _check_sampling(subject: Subject, model: ArmRewards, other: ArmRewards, arm: int, span: int) -> None:
-    """The same from the same stream, for any number of pulls, in memory of its own."""
+    """Check that equal streams give equal rewards, for any number of pulls, in new arrays."""
 
-    def draw(seed: int, of: ArmRewards = model) -> Floats:
-        return of.sample(open_stream(seed, 0, Purpose.REWARDS, arm), BLOCK)
+    def draw(seed: int, of: ArmRewards = model, pulls: int = BLOCK) -> Floats:
+        return of.sample(open_stream(seed, 0, Purpose.REWARDS, arm), pulls)
 
-    check_repeatable(subject, f"sampling arm {arm}", draw, lambda rows: [rows.copy()])
+    check_repeatable(subject, f"sampling arm {arm}", lambda seed: [draw(seed)])
     expected = draw(0).copy()
     if not np.array_equal(draw(0, other), expected):
         subject.fail(f"arm {arm} built twice pays differently from the same stream")
@@ -126,6 +151,6 @@ def _check_sampling(subject: Subject, model: ArmRewards, other: ArmRewards, arm:
     if not np.array_equal(draw(0), expected):
         subject.fail("sample returns its own memory, so that others can change it; return a new array")
     for pulls in (1, 7):
-        shape = model.sample(open_stream(0, 0, Purpose.REWARDS, arm), pulls).shape
+        shape = draw(0, pulls=pulls).shape
         if shape != (pulls, span):
             subject.fail(f"sample of {pulls} pulls must have the shape ({pulls}, {span}), got {shape}")

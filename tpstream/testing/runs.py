@@ -1,7 +1,8 @@
-"""Whole runs for checks: a plain world, both engines, and what must hold of every run's events."""
+"""Whole runs for the checks: small worlds, both engines, and what must hold of the events of every run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,36 +13,52 @@ from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import COLUMNS, Events, Kind
-from tpstream.model.interfaces import ArmRewards, Policy, Rewards
+from tpstream.model.interfaces import ArmRewards, Policy, Rewards, Subscriber
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
-from tpstream.testing.probe import Subject
+from tpstream.scenario.scenario import Scenario
+from tpstream.testing.subject import Subject
 
-SETTLED = (Kind.PARTIAL, Kind.LATE, Kind.DROPPED)
+ENDS = (Kind.PARTIAL, Kind.LATE, Kind.DROPPED)
+"""The events that say how a part ended; each part has one of them."""
+
+
+def small_scenario(**changes: Any) -> Scenario:
+    """Three arms that pay over six rounds, with random sizes of the parts; with other values of some keys."""
+    keys = {
+        "name": "conformance",
+        "horizon": 90,
+        "span": 6,
+        "seed": 5,
+        "drain": True,
+        "rewards": {"kind": "smooth-beta", "groups": 3, "spread": "random"},
+        "arms": [{"maximum": 10.0}, {"maximum": 20.0}, {"maximum": 15.0}],
+    }
+    return Scenario(**{**keys, **changes})
 
 
 @dataclass(frozen=True)
 class PlainArm:
-    """An arm whose parts are independent and uniform."""
+    """An arm whose parts are independent and uniform, from 0 to maximum / span."""
 
     maximum: float
     span: int
 
     @property
     def mean(self) -> float:
-        """Half of the maximum."""
+        """The expectation of a pull's cumulative reward."""
         return self.maximum / 2
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """Uniform parts."""
+        """The partial rewards of the next pulls, of shape (pulls, span)."""
         return stream.random((pulls, self.span)) * (self.maximum / self.span)
 
 
 def world_of(arms: Sequence[ArmRewards], span: int, horizon: int, timing: Timing, groups: int | None = 1) -> World:
-    """A world that is run to the end of its last pull."""
+    """A world of these arms, run until its last pull has paid."""
     problem = Problem(
         names=tuple(f"arm-{arm + 1}" for arm in range(len(arms))),
         maxima=np.array([arm.maximum for arm in arms], dtype=np.float64),
@@ -54,31 +71,45 @@ def world_of(arms: Sequence[ArmRewards], span: int, horizon: int, timing: Timing
 
 
 def plain_world(span: int, arms: int, horizon: int, timing: Timing) -> World:
-    """A world of plain arms, of which the last pays most."""
+    """A world of plain arms, of which the last one pays most."""
     return world_of([PlainArm(1.0 + arm, span) for arm in range(arms)], span, horizon, timing, groups=span)
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedRun:
-    """What a run did."""
+    """The decisions of a run, and all its events."""
 
     arms: Ints
     events: Events
 
 
-def default_policy() -> tuple[PolicyForm, Parameters]:
-    """A policy that reacts to all that it hears."""
+def default_policy() -> tuple[SharedPolicy, Parameters]:
+    """A built-in policy whose decisions depend on every part that it receives."""
     form = POLICIES.find("tp-ucb-fr")
     return form, form.parameters(groups=1)
 
 
+def fresh_policy(world: World, form: PolicyForm, parameters: Parameters, problem: Problem | None = None) -> Policy:
+    """The policy before the first round, with its stream; `problem` is what it is told, by default the world's."""
+    stream = open_stream(world.seed, world.run, Purpose.POLICY)
+    return start_policy(form, problem or world.problem, parameters, stream)
+
+
 def run_simpy(
-    world: World, form: PolicyForm, parameters: Parameters, *, policy: Policy | None = None, indices: bool = False
+    world: World,
+    form: PolicyForm,
+    parameters: Parameters,
+    *,
+    policy: Policy | None = None,
+    sink: Subscriber | None = None,
+    indices: bool = False,
 ) -> SimulatedRun:
-    """The run in the reference engine, under another object in the policy's place if one is given."""
-    if policy is None:
-        policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    return finish(SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=indices))
+    """The run in the SimPy engine; `policy` stands in for the policy, `sink` hears the run, too."""
+    policy = policy or fresh_policy(world, form, parameters)
+    engine = SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=indices)
+    if sink is not None:
+        engine.bus.subscribe("sink", sink)
+    return finish(engine)
 
 
 def run_compiled(world: World, form: SharedPolicy, parameters: Parameters, *, indices: bool = False) -> SimulatedRun:
@@ -90,12 +121,12 @@ def finish(engine: Engine) -> SimulatedRun:
     """Run an engine to its end."""
     sink = MemorySink()
     engine.bus.subscribe("memory", sink)
-    arms = np.concatenate([stretch.copy() for stretch in engine.round_batches()])
+    arms = np.concatenate([batch.copy() for batch in engine.round_batches()])
     return SimulatedRun(arms, Events.join(sink.batches))
 
 
 def difference(one: SimulatedRun, other: SimulatedRun) -> str | None:
-    """The first event in which two runs differ, or None."""
+    """How two runs differ, in words: the first event that is another; None if they are equal."""
     count = min(len(one.events), len(other.events))
     for column in COLUMNS:
         left, right = getattr(one.events, column.name), getattr(other.events, column.name)
@@ -114,31 +145,31 @@ def difference(one: SimulatedRun, other: SimulatedRun) -> str | None:
 
 
 def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
-    """Every part of every pull is settled once, none before it is due, and what arrives is what was drawn."""
+    """Check that every part ends once, none before it is due, and that what arrives is what was drawn."""
     events, reader = outcome.events, DrawsReader(Draws(world))
     drawn = [reader.next_pull(arm).rewards for arm in outcome.arms.tolist()]
     started = np.zeros(len(drawn) + 1)
     pulls = events.kind == Kind.PULL
     started[events.pull[pulls]] = events.time[pulls]
-    settled = np.isin(events.kind, SETTLED)
-    times = np.zeros((len(drawn), world.problem.span), dtype=np.int64)
-    for event in events.take(np.flatnonzero(settled)):
-        times[event.pull - 1, event.part - 1] += 1
+    ends = np.zeros((len(drawn), world.problem.span), dtype=np.int64)
+    for event in events.take(np.flatnonzero(np.isin(events.kind, ENDS))):
+        ends[event.pull - 1, event.part - 1] += 1
         where = f"part {event.part} of pull {event.pull}"
         due = started[event.pull] + (event.part - 1)
         if event.time < due:
             subject.fail(f"{where} arrives at time {event.time}, before it is due at {due}")
-        if event.value is not None and event.value != drawn[event.pull - 1][event.part - 1]:
-            subject.fail(f"{where} pays {event.value} instead of {drawn[event.pull - 1][event.part - 1]}")
-    wrong = np.argwhere(times != 1)
+        expected = drawn[event.pull - 1][event.part - 1]
+        if event.value is not None and event.value != expected:
+            subject.fail(f"{where} pays {event.value} instead of {expected}")
+    wrong = np.argwhere(ends != 1)
     if len(wrong):
         pull, part = (int(place) for place in wrong[0])
-        how = "neither arrives nor is lost" if times[pull, part] == 0 else "is settled more than once"
+        how = "neither arrives nor is lost" if ends[pull, part] == 0 else "is settled more than once"
         subject.fail(f"part {part + 1} of pull {pull + 1} {how}")
 
 
-def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon: int) -> None:
-    """Runs in this timing keep what every run promises, repeat themselves, and are the same in both engines."""
+def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon: int) -> SimulatedRun:
+    """Check a run with this timing: its events, that it repeats itself, and that both engines agree."""
     form, parameters = default_policy()
     world = plain_world(span, arms, horizon, timing)
     outcome = run_simpy(world, form, parameters)
@@ -147,7 +178,7 @@ def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon
     if fault:
         subject.fail(f"two runs with the same seed differ: {fault}")
     if timing.whole:
-        assert isinstance(form, SharedPolicy)  # noqa: S101 (it is a built-in)
         fault = difference(outcome, run_compiled(world, form, parameters))
         if fault:
             subject.fail(f"the engines differ, SimPy first: {fault}")
+    return outcome

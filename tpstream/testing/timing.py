@@ -1,7 +1,4 @@
-"""The check of arrival processes.
-
-The check of delays, in all three forms.
-"""
+"""The checks of when things happen: `check_arrivals` for decisions, `check_delay` for the parts of pulls."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,12 +12,15 @@ from tpstream.model.events import Kind
 from tpstream.model.interfaces import ArrivalKind, BuildContext, CalendarDelay, DelayKind, DelayProcess, Schedule
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import Timing
-from tpstream.testing.probe import Subject, check_distribution, check_repeatable, subject_of
-from tpstream.testing.runs import check_timing, default_policy, plain_world, run_simpy
+from tpstream.testing.runs import check_timing
+from tpstream.testing.subject import Subject, check_distribution, check_repeatable, subject_of
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.pipeline import Calendars, arrival_times, check_reported, read_only, sample_schedule
 
 SPAN, ARMS, DECISIONS = 6, 2, 60
+"""Of the worlds in which arrival processes are tried."""
+FORMS = ("apply", "reported", "run")
+"""The methods of the three forms of delays; a delay has one of them."""
 
 
 def check_arrivals(
@@ -32,24 +32,49 @@ def check_arrivals(
     distribution: Any = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless an arrival process keeps what it promises, for these keys of `[arrivals]`.
+    """Check that an arrival process keeps what arrival processes promise.
 
-    A time for each of `horizon` decisions, above 0 and never falling; round t at time t if it is declared regular; the
-    same from the same stream, and no other randomness. `distribution`, of scipy.stats, is that of the gaps between
-    decisions if they are independent, to be compared with.
+    It gives a time for every decision, above 0 and never falling, and round t at time t if it says that it is regular;
+    equal streams give equal times, and no other randomness is used; runs decide at its times, in both engines alike.
+
+    Parameters
+    ----------
+    kind
+        The arrival process as it is registered, or its name once it is installed or loaded.
+    settings
+        Keys of the `[arrivals]` table besides `kind`.
+    horizon
+        How many decisions are timed.
+    folder
+        Where relative file names in the settings start.
+    distribution
+        A distribution of scipy.stats to compare the gaps between decisions with, if they are independent.
+    name
+        What a report of a fault calls the process, if it is given as an object.
+
+    Raises
+    ------
+    AssertionError
+        If the process breaks a promise; the text says which.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from tpstream.testing import check_arrivals
+    >>> check_arrivals("poisson", {"rate": 2.0}, distribution=stats.expon(scale=0.5))
     """
     subject = subject_of(ARRIVALS, kind, name)
     with subject.watched():
         given = subject.settings(subject.definition.settings, settings)
-        place = BuildContext([f"arm-{arm + 1}" for arm in range(ARMS)], SPAN, Path(folder), horizon)
-        process, again = (subject.definition.build(given, place) for _ in range(2))
+        context = BuildContext([f"arm-{arm + 1}" for arm in range(ARMS)], SPAN, Path(folder), horizon)
+        process, again = (subject.definition.build(given, context) for _ in range(2))
         if not isinstance(getattr(process, "regular", None), bool):
             subject.fail("must say with `regular` (true or false) whether round t is at time t")
 
         def draw(seed: int, rounds: int = horizon, by: Any = process) -> Floats:
             return arrival_times(by, open_stream(seed, 0, Purpose.ARRIVALS), rounds, subject.name)
 
-        check_repeatable(subject, "times", draw, lambda times: [times.copy()])
+        check_repeatable(subject, "times", lambda seed: [draw(seed)])
         times = draw(0)
         if not np.array_equal(draw(0, by=again), times):
             subject.fail("built twice it gives different times from the same stream")
@@ -61,25 +86,18 @@ def check_arrivals(
         if distribution is not None:
             check_distribution(subject, "gaps", np.diff(times, prepend=0.0), distribution)
         rounds = min(horizon, DECISIONS)
-        timing = Timing(arrivals=process, arrivals_name=subject.name)
-        check_timing(subject, timing, SPAN, ARMS, rounds)
-        events = run_simpy(plain_world(SPAN, ARMS, rounds, timing), *default_policy()).events
-        decided = events.time[events.kind == Kind.PULL]
-        expected = arrival_times(process, open_stream(1, 0, Purpose.ARRIVALS), rounds, subject.name)
-        if not np.array_equal(decided, expected):
+        events = check_timing(subject, Timing(arrivals=process, arrivals_name=subject.name), SPAN, ARMS, rounds).events
+        if not np.array_equal(events.time[events.kind == Kind.PULL], draw(1, rounds)):
             subject.fail("decisions are not made at its times")
 
 
-FORMS = ("apply", "reported", "run")
-
-
-class Disturbed:
-    """A delay that moves and loses parts, as one that comes before in a scenario may."""
+class Disturbance:
+    """Moves and loses parts at random: another delay that comes before the one under test."""
 
     whole = True
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """Out of order, and with parts lost."""
+    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (asked for by the interface)
+        """The schedule with its parts out of order and some of them lost."""
         shape = schedule.offsets.shape
         return Schedule(schedule.offsets + stream.integers(5, size=shape), stream.random(shape) < 0.2)  # noqa: PLR2004
 
@@ -96,17 +114,49 @@ def check_delay(
     distribution: Any = None,
     name: str | None = None,
 ) -> None:
-    """Raise unless a delay keeps what it promises, for these keys of a `[[delays]]` table.
+    """Check that a delay keeps what delays promise, in any of their three forms.
 
-    No part early, none twice, each one delivered or lost; whole times where that is declared; the same from the same
-    stream, and no other randomness; inputs left alone; the same events in both engines where both can serve.
-    `distribution`, of scipy.stats, is that of the lag of a pull's first part, to be compared with.
+    No part is early or arrives twice, and each one arrives or is lost; times are whole numbers where it says so; equal
+    streams give equal delays, and no other randomness is used; it changes nothing that it is given; both engines give
+    the same events where both can run it.
+
+    Parameters
+    ----------
+    kind
+        The delay as it is registered, or its name once it is installed or loaded.
+    settings
+        Keys of the `[[delays]]` table besides `kind`.
+    span
+        Rounds over which a pull pays.
+    arms
+        The names of the arms.
+    resources
+        Capacities of the `[resources]` that the delay may use; by default a "lab" of 2.
+    folder
+        Where relative file names in the settings start.
+    horizon
+        How many decisions the runs have.
+    distribution
+        A distribution of scipy.stats to compare the lag of a pull's first part with.
+    name
+        What a report of a fault calls the delay, if it is given as an object.
+
+    Raises
+    ------
+    AssertionError
+        If the delay breaks a promise; the text says which.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from tpstream.testing import check_delay
+    >>> check_delay("weibull", {"shape": 1.5, "scale": 3.0}, distribution=stats.weibull_min(1.5, scale=3.0))
     """
     subject = subject_of(DELAYS, kind, name)
     with subject.watched():
-        place = BuildContext(list(arms), span, Path(folder), horizon, resources or {"lab": 2})
+        context = BuildContext(list(arms), span, Path(folder), horizon, resources or {"lab": 2})
         given = subject.settings(subject.definition.settings, settings)
-        delay, again = (subject.definition.build(given, place) for _ in range(2))
+        delay, again = (subject.definition.build(given, context) for _ in range(2))
         forms = [form for form in FORMS if hasattr(delay, form)]
         if len(forms) != 1:
             subject.fail(f"must build what has one of {', '.join(FORMS)}, got {' and '.join(forms) or 'none'}")
@@ -116,19 +166,19 @@ def check_delay(
             _check_sampled(subject, delay, again, len(arms), span, distribution)
         elif forms == ["reported"]:
             _check_calendar(subject, delay, horizon)
-        for timing in _timings(subject, delay, forms[0], place.resources):
+        for timing in _timings(subject, delay, forms[0], context.resources):
             check_timing(subject, timing, span, len(arms), horizon)
 
 
 def _timings(subject: Subject, delay: Any, form: str, resources: Mapping[str, int]) -> list[Timing]:
-    """Worlds with the delay: alone, with a window, and after another delay."""
+    """The delay alone, with a window, and after another delay."""
     of_form: dict[str, dict[str, Any]] = {
         "apply": {"delays": (delay,), "names": (subject.name,)},
         "reported": {"calendar": Calendars((delay,), (subject.name,))},
         "run": {"process": delay, "process_name": subject.name, "resources": resources},
     }
     parts = of_form[form]
-    before = {"delays": (Disturbed(), *parts.get("delays", ())), "names": ("before", *parts.get("names", ()))}
+    before = {"delays": (Disturbance(), *parts.get("delays", ())), "names": ("before", *parts.get("names", ()))}
     return [Timing(**parts), Timing(**parts, window=3.0), Timing(**(parts | before))]
 
 
@@ -137,24 +187,20 @@ def _check_sampled(
 ) -> None:
     rewards = np.random.default_rng(0).random((BLOCK, span))
 
-    def draw(seed: int, arm: int = 0, before: tuple[DelayProcess, ...] = (), by: DelayProcess = delay) -> Schedule:
+    def draw(seed: int, arm: int = 0, before: tuple[DelayProcess, ...] = (), by: DelayProcess = delay) -> list[Any]:
         stream = open_stream(seed, 0, Purpose.DELAYS, arm)
         names = [*("before" for _ in before), subject.name]
-        return sample_schedule([*before, by], rewards.copy(), arm, stream, names)
+        schedule = sample_schedule([*before, by], rewards.copy(), arm, stream, names)
+        return [schedule.offsets, schedule.lost]
 
     for arm in range(arms):
-        check_repeatable(subject, "apply", partial(draw, arm=arm), _arrays)
-        draw(0, arm, (Disturbed(),))
-        for left, right in zip(_arrays(draw(0, arm)), _arrays(draw(0, arm, by=again)), strict=True):
-            if not np.array_equal(left, right):
-                subject.fail("built twice it delays differently from the same stream")
+        check_repeatable(subject, "apply", partial(draw, arm=arm))
+        draw(0, arm, (Disturbance(),))
+        if not all(map(np.array_equal, draw(0, arm), draw(0, arm, by=again))):
+            subject.fail("built twice it delays differently from the same stream")
     if distribution is not None:
-        lags = np.concatenate([draw(seed).offsets[:, 0] for seed in range(40)])
+        lags = np.concatenate([draw(seed)[0][:, 0] for seed in range(40)])
         check_distribution(subject, "lags", lags, distribution)
-
-
-def _arrays(schedule: Schedule) -> list[Any]:
-    return [schedule.offsets, schedule.lost]
 
 
 def _check_calendar(subject: Subject, delay: CalendarDelay, horizon: int) -> None:

@@ -1,11 +1,11 @@
-"""What all checks share: how a fault is told, settings are read, and randomness is watched."""
+"""The plug-in under test, and what all checks share: reports of faults, settings, randomness, distributions."""
 
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -17,23 +17,22 @@ from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import read
 
 ERROR_RATE = 1e-6
-"""With which probability a statistical check fails though all is well; as its seeds are fixed, it then always does."""
-Result = TypeVar("Result")
+"""The probability that a statistical check rejects a plug-in that is right; seeds are fixed, so it then always does."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A plug-in under test, and what faults call it."""
+    """A plug-in under test, and its name in reports of faults."""
 
     name: str
     definition: Any
 
     def fail(self, fault: str) -> NoReturn:
-        """Say what is wrong."""
+        """Raise the AssertionError that says what is wrong."""
         raise AssertionError(f"{self.name}: {fault}")
 
     def settings(self, model: type[BaseModel], given: Mapping[str, Any] | None) -> Any:
-        """The settings as a scenario would read them; they must survive being written to a log's header."""
+        """The settings as a scenario reads them; they must be equal after being written as JSON and read again."""
         try:
             settings = read(model, dict(given or {}))
         except ValidationError as error:
@@ -44,7 +43,7 @@ class Subject:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Nothing that happens inside may raise, or use randomness that is not from its stream."""
+        """Report any error inside as a fault of the plug-in, and any use of NumPy's or Python's global generators."""
         before = _global_randomness()
         try:
             yield
@@ -60,26 +59,26 @@ class Subject:
 
 
 def subject_of(registry: Registry, plugin: Any, name: str | None) -> Subject:
-    """The plug-in, by its name or as an object."""
+    """The plug-in that is given by its name or as an object; `name` is what reports call an object."""
     if isinstance(plugin, str):
         return Subject(plugin, registry.find(plugin))
-    told = name or str(getattr(plugin, "name", type(plugin).__name__))
-    reason = registry.obstacle(told, plugin)
+    label = name or str(getattr(plugin, "name", type(plugin).__name__))
+    reason = registry.obstacle(label, plugin)
     if reason:
-        Subject(told, plugin).fail(reason)
-    return Subject(told, plugin)
+        Subject(label, plugin).fail(reason)
+    return Subject(label, plugin)
 
 
-def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Result], show: Callable[[Result], Any]) -> None:
-    """The same seed gives the same result, whatever was drawn before; another one may give another."""
-    first = show(draw(0))
+def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Sequence[Any]]) -> None:
+    """Check that `draw`, from a seed to arrays, gives equal arrays for equal seeds, whatever was drawn in between."""
+    first = [array.copy() for array in draw(0)]
     draw(1)
-    if not _same(first, show(draw(0))):
+    if not all(np.array_equal(one, other) for one, other in zip(first, draw(0), strict=True)):
         subject.fail(f"{what} twice from the same stream gives different results; keep nothing between calls")
 
 
 def check_mean(subject: Subject, what: str, values: Floats, declared: float, largest: float) -> None:
-    """The mean of independent values from 0 to `largest` is the declared one, up to chance.
+    """Check that the mean of independent values from 0 to `largest` is the declared one, up to chance.
 
     Bounds by Hoeffding and by Maurer and Pontil (2009, theorem 4), each at half of the error rate: no assumption on
     the distribution.
@@ -93,7 +92,10 @@ def check_mean(subject: Subject, what: str, values: Floats, declared: float, lar
 
 
 def check_distribution(subject: Subject, what: str, values: Floats, distribution: Any) -> None:
-    """Independent values are of the declared distribution of SciPy, up to chance (Dvoretzky, Kiefer, Wolfowitz)."""
+    """Check that independent values have the declared distribution of SciPy, up to chance.
+
+    The bound on the distance of distribution functions is that of Dvoretzky, Kiefer and Wolfowitz.
+    """
     places, counts = np.unique(values, return_counts=True)
     after = np.cumsum(counts) / len(values)
     declared = distribution.cdf(places)
@@ -107,11 +109,7 @@ def check_distribution(subject: Subject, what: str, values: Floats, distribution
         )
 
 
-def _same(one: Any, other: Any) -> bool:
-    return all(np.array_equal(left, right) for left, right in zip(one, other, strict=True))
-
-
 def _global_randomness() -> tuple[Any, ...]:
-    """The states of NumPy's and Python's global generators."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002 (to see that nobody else uses it)
+    """The states of NumPy's and Python's global generators of random numbers."""
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002 (to see whether the plug-in uses it)
     return str(name), np.asarray(keys).tobytes(), *rest, random.getstate()
