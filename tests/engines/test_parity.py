@@ -32,11 +32,12 @@ MANY = 40 if INTERPRETED else 500
 HEARING = {
     "all": tuple(HANDLERS),
     "groups": ("on_pull", "on_received", "on_group", "on_closed"),
+    "losses": ("on_pull", "on_lost"),
     "parts": ("on_pull", "on_partial", "on_closed"),
     "closed": ("on_pull", "on_closed"),
     "decides": (),
 }
-"""What a policy may hear; the loop without a log takes another way through each of them."""
+"""Which handlers a policy may have; the loop without a log takes another way through each of them."""
 WRITING = {name: policy_with(*handlers, clairvoyant=name == "closed") for name, handlers in HEARING.items()}
 
 

@@ -198,3 +198,12 @@ class Policy(Subscriber, Protocol):
     def indices(self) -> Floats:
         """The index of every arm at the last decision; NaN for a policy without indices."""
         ...
+
+
+@runtime_checkable
+class TimedPolicy(Policy, Protocol):
+    """A policy that is also told the time of each decision, which events do not tell it."""
+
+    def set_clock(self, time: float) -> None:
+        """Take note of the time of the decision that is asked for next."""
+        ...

@@ -18,7 +18,7 @@ from tpstream.log.schema import Header, package_versions
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
 from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import Policy
+from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies.base import PolicyForm
@@ -104,6 +104,8 @@ def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
     """What `Runner.follow` does, for a policy that is an ordinary Python object."""
     pulls = np.flatnonzero(events.kind == Kind.PULL).tolist()
     for place, following in pairwise([*pulls, len(events)]):
+        if isinstance(policy, TimedPolicy):
+            policy.set_clock(float(events.time[place]))
         decided = policy.decide(int(events.round[place]))
         if decided != events.arm[place]:
             return place, int(decided)

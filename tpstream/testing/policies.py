@@ -11,7 +11,7 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import timing_obstacle
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import Policy, Rewards
+from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
@@ -115,6 +115,11 @@ class Watched:
             column = getattr(before, name)
             if not np.array_equal(column, getattr(after, name), equal_nan=column.dtype.kind == "f"):
                 self._subject.fail(f"{self._where}, it changes the column {name} of the events that it hears")
+
+    def set_clock(self, time: float) -> None:
+        """Tell it the time of its next decision, if it wants to know."""
+        if isinstance(self._policy, TimedPolicy):
+            self._policy.set_clock(time)
 
     def decide(self, round: int) -> int:
         """Let it decide."""
