@@ -39,9 +39,9 @@ FIT: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _nothing_was_told() -> Iterator[None]:
-    selection._tell.cache_clear()
+    selection._note_choice.cache_clear()
     yield
-    selection._tell.cache_clear()
+    selection._note_choice.cache_clear()
 
 
 @pytest.mark.parametrize("keys", FIT.values(), ids=FIT)
@@ -90,11 +90,11 @@ def test_compiling_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))
     told = []
     for _ in range(2):
-        loader.load_for.cache_clear()
+        loader._load.cache_clear()
         simulate(small(), "uniform")
         told.append(capsys.readouterr().err.splitlines())
     assert told[1] == []
     (line,) = told[0]
     assert line.startswith("level=info event=compiling policy=uniform")
     assert str(tmp_path) in line
-    loader.load_for.cache_clear()
+    loader._load.cache_clear()

@@ -121,17 +121,11 @@ FAULTS = {
     ),
     "a late part told as lost": (handlers, "losses", "kind == DROPPED", "kind in (DROPPED, DROPPED - 1)"),
     "the slot of a closed pull": (handlers, "losses", "slot if subscriptions.owners[slot] == pull else -1", "slot"),
-    "the clock of the event before, in SimPy": (
+    "the clock of the event before": (
         handlers,
         "all",
-        "        set_clock(state, time[event])\n        slot =",
-        "        set_clock(state, time[max(event - 1, 0)])\n        slot =",
-    ),
-    "the clock of the event before, in replay": (
-        handlers,
-        "all",
-        "        set_clock(state, time[event])\n        if kind",
-        "        set_clock(state, time[max(event - 1, 0)])\n        if kind",
+        "set_clock(state, time[event])",
+        "set_clock(state, time[max(event - 1, 0)])",
     ),
     "the clock of the round before, with a log": (
         compiled_general_loop,
@@ -148,13 +142,11 @@ FAULTS = {
     "what was received told at the time after": (
         handlers,
         "all",
-        """            notify_received(state, subscriptions)
-        set_clock(state, time[event])
-        slot = pull""",
+        "            notify_received(state, subscriptions)\n        set_clock(state, time[event])\n",
         """            set_clock(state, time[event])
             notify_received(state, subscriptions)
         set_clock(state, time[event])
-        slot = pull""",
+""",
     ),
     "the slot of another pull told with a group": (
         compiled_plain_loop,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import delay_tables, groups_of, scenario_keys
+from strategies import arrival_tables, delay_tables, groups_of, scenario_keys
 from worlds import table_world, tables, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
@@ -189,6 +189,17 @@ def drawn_worlds(draw: st.DrawFn) -> World:
         keys |= draw(st.fixed_dictionaries({}, optional={"window": st.integers(1, 20)}))
         if "window" in keys:
             keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
+    scenario = Scenario(**keys)
+    return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
+def timed_worlds(draw: st.DrawFn) -> World:
+    """Worlds of smooth-beta scenarios with real-valued times: any arrivals, delays, losses and windows."""
+    keys = draw(scenario_keys())
+    names = Scenario(**keys).problem().names
+    keys |= {"delays": draw(delay_tables(keys["span"], names)), "arrivals": draw(arrival_tables())}
+    keys |= draw(st.fixed_dictionaries({}, optional={"window": st.floats(0.5, 20)}))
     scenario = Scenario(**keys)
     return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
 

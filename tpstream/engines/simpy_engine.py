@@ -93,10 +93,6 @@ class SimpyEngine:
             self._pass_time()
         self._publish(self._round)
 
-    def run(self) -> Ints:
-        """Run all rounds; returns the arm of each."""
-        return np.concatenate(list(self.round_batches()))
-
     def _decide(self) -> Process:
         """The process of the policy: in every round, tell it what was delivered, ask it for an arm, start the pull."""
         policy, who, problem = self._policy, f"policy {self._label!r}", self._world.problem

@@ -40,7 +40,17 @@ class TpstreamError(Exception):
 
 
 class ScenarioError(TpstreamError):
-    """A scenario or one of its values cannot be used."""
+    """A scenario or one of its values cannot be used.
+
+    A plug-in raises it in `build`; a text that begins with a key of its table is shown with the place in the file.
+
+    Examples
+    --------
+    >>> raise ScenarioError("p: must be less than 1, got 1.5")
+    Traceback (most recent call last):
+        ...
+    tpstream.model.errors.ScenarioError: p: must be less than 1, got 1.5
+    """
 
 
 class UnknownNameError(TpstreamError):
@@ -52,7 +62,7 @@ class UnknownNameError(TpstreamError):
         super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
 
     def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, tuple[str, ...]]]:
-        """Errors travel between processes; this one is made of more than its text."""
+        """How to pickle it, for worker processes: its constructor takes more than the text."""
         return UnknownNameError, self._given
 
 

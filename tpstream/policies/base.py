@@ -162,9 +162,9 @@ class PythonPolicy:
     ...     def indices(self):
     ...         return np.full(self.arms, np.nan)
     >>> policy = PythonPolicy("stubborn", Parameters, Stubborn)
-    >>> scenario = Scenario.load("setting-1").with_(horizon=3)
+    >>> scenario = Scenario.load("setting-1").with_(horizon=10)
     >>> simulate(scenario, policy, engine="simpy").arms.tolist()
-    [9, 9, 9]
+    [9, 9, 9, 9, 9, 9, 9, 9, 9, 9]
     """
 
     name: str

@@ -157,29 +157,7 @@ def notify(
 
 
 @compiled_loop
-def hear(
-    state: Any,
-    subscriptions: Subscriptions,
-    capacity: int,
-    time: Floats,
-    kind: Bytes,
-    pull: Ints,
-    arm: Ints,
-    part: Ints,
-    value: Floats,
-) -> None:
-    """Tell the policy some events, in order."""
-    for event in range(kind.size):
-        if event > 0 and time[event] != time[event - 1]:
-            notify_received(state, subscriptions)
-        set_clock(state, time[event])
-        slot = pull[event] % capacity
-        notify(state, subscriptions, kind[event], pull[event], arm[event], slot, part[event], value[event])
-    notify_received(state, subscriptions)
-
-
-@compiled_loop
-def follow(
+def notify_events(
     state: Any,
     subscriptions: Subscriptions,
     held: Any,
@@ -193,17 +171,17 @@ def follow(
     value: Floats,
     decided: Ints,
 ) -> int:
-    """Tell the policy recorded events and let it decide at every pull; stop where it decides for another arm.
+    """Tell the policy events, in order; if `decided` is not empty, let it also decide at every pull, as in a replay.
 
-    The first event is a pull, and the last one comes right before the next pull. Returns the place of the first pull
-    of another arm, or -1; the policy's last decision is in decided[0].
+    Returns the place of the first pull for which the policy decides for another arm, or -1; its last decision is in
+    decided[0].
     """
     stream = held_stream(held)
     for event in range(kind.size):
         if event > 0 and time[event] != time[event - 1]:
             notify_received(state, subscriptions)
         set_clock(state, time[event])
-        if kind[event] == PULL:
+        if decided.size > 0 and kind[event] == PULL:
             decided[0] = policy_decide(state, round[event], stream)
             if decided[0] != arm[event]:
                 return event

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import PolicyError, user_code
 from tpstream.model.events import CLOSED, PULL, Events
 from tpstream.model.interfaces import Policy
@@ -18,6 +18,7 @@ from tpstream.policies.loader import load_for
 
 PER_SLOT = ("filled", "gathered", "owners")
 """Fields of Subscriptions that have a row for each slot."""
+NO_DECISIONS = np.zeros(0, dtype=np.int64)
 
 
 class Runner:
@@ -38,18 +39,7 @@ class Runner:
 
     def hear(self, events: Events) -> None:
         """Tell the policy every event, in order."""
-        self._reserve_slots(events)
-        self._loops.hear(
-            self.state,
-            self._subscriptions,
-            self._ring.capacity,
-            events.time,
-            events.kind,
-            events.pull,
-            events.arm,
-            events.part,
-            events.value,
-        )
+        self._notify(events, NO_DECISIONS)
 
     def set_clock(self, time: float) -> None:
         """Tell the policy the time of the decision that it is asked for next."""
@@ -70,9 +60,14 @@ class Runner:
         The first event must be a pull, and the last one come right before the next pull. Returns the place of the
         first pull of another arm than the policy's, and the policy's arm; None if there is no such pull.
         """
-        self._reserve_slots(events)
         decided = np.zeros(1, dtype=np.int64)
-        place = self._loops.follow(
+        place = self._notify(events, decided)
+        return None if place < 0 else (place, int(decided[0]))
+
+    def _notify(self, events: Events, decided: Ints) -> int:
+        if self._needs_slots:
+            self._reserve_slots(events)
+        place: int = self._loops.notify_events(
             self.state,
             self._subscriptions,
             self._held,
@@ -86,12 +81,10 @@ class Runner:
             events.value,
             decided,
         )
-        return None if place < 0 else (int(place), int(decided[0]))
+        return place
 
     def _reserve_slots(self, events: Events) -> None:
-        """Give the pulls of these events slots, where the policy has use for them."""
-        if not self._needs_slots:
-            return
+        """Give the pulls of these events slots, and free those of the pulls that are closed."""
         for pull in events.pull[events.kind == PULL].tolist():
             before = self._ring.reserve(pull)
             if before != self._ring.capacity:
