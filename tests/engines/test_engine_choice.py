@@ -56,7 +56,7 @@ def test_the_compiled_engine_is_taken_where_it_can_serve(keys: dict[str, Any]) -
 
 @pytest.mark.parametrize(("keys", "reason"), UNFIT.values(), ids=UNFIT)
 def test_what_cannot_be_compiled_is_an_error_that_says_why(keys: dict[str, Any], reason: str) -> None:
-    """PolicyRequest for by name, the compiled engine refuses with the reason and the remedy; auto takes SimPy."""
+    """Asked for by name, the compiled engine refuses with the reason and the remedy; auto takes SimPy."""
     scenario = small(**keys)
     with pytest.raises(EngineError, match='use engine "simpy" or "auto"') as raised:
         simulate(scenario, "tp-ucb-fr", engine="compiled")
@@ -73,7 +73,7 @@ def test_a_policy_in_python_cannot_be_compiled() -> None:
 
 
 def test_a_fall_to_simpy_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever looks is told once, with the reason, that auto took SimPy; asked for by name, nothing is told."""
+    """That auto took SimPy is noted once, with the reason; if SimPy is asked for by name, nothing is noted."""
     monkeypatch.setenv(NOTES, "1")
     scenario = small(**UNFIT["arrivals"][0])
     for engine in ("simpy", "auto", "auto"):

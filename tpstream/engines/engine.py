@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from functools import lru_cache
 from multiprocessing import parent_process
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
+from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, LogError, SubscriberError, user_error
 from tpstream.model.events import Events
@@ -14,9 +15,6 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Timing, World
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
-
-if TYPE_CHECKING:
-    from tpstream.engines.draws import Draws
 
 
 class Bus:
@@ -111,13 +109,11 @@ def open_engine(
     parameters: Parameters,
     label: str,
     *,
-    draws: "Draws | None" = None,
+    draws: Draws | None = None,
     indices: bool = False,
 ) -> Engine:
     """An engine ready for its first round; policies of one run may share their draws."""
-    # Imported here: the engines import this module, and a run needs only one of them.
-    from tpstream.engines.draws import Draws, DrawsReader  # noqa: PLC0415
-
+    # The engines are imported here, since they import this module and a run needs only one of them.
     reader = DrawsReader(draws or Draws(world))
     if select(name, form, world.timing) == "compiled":
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)

@@ -95,17 +95,21 @@ class SimpyEngine:
 
     def _decide(self) -> Process:
         """The process of the policy: in every round, tell it what was delivered, ask it for an arm, start the pull."""
-        policy, who, problem = self._policy, f"policy {self._label!r}", self._world.problem
+        policy, problem = self._policy, self._world.problem
         set_clock = policy.set_clock if isinstance(policy, TimedPolicy) else None
         for round, time in enumerate(decision_times(self._world).tolist(), start=1):
             yield self._timeline.moment(time, DECISION)
             self._publish(self._round)
-            with user_code(PolicyError, who, f"in round {round}"):
+            try:
                 if set_clock is not None:
                     set_clock(time)
                 arm = check_arm(policy.decide(round), problem, round, self._label)
                 if self._indices:
                     self._shown_indices = policy.indices()[np.newaxis]
+            except TpstreamError:
+                raise
+            except Exception as error:
+                raise user_error(PolicyError, f"policy {self._label!r}", f"in round {round}", error) from error
             drawn = self._reader.next_pull(arm)
             shown = drawn.total if self._clairvoyant else np.nan
             self._buffer.add_pull(round, time, arm, drawn.rewards, shown)
