@@ -29,13 +29,11 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import EngineName
 from tpstream.model.arrays import Ints
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.run.simulate import make_world, open_run
 
 POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 SIMPY_ROUNDS, PYTHON_ROUNDS = 2000, 2000
 PYTHON = """
 import sys, time
-from tpstream import Scenario, simulate
 scenario = Scenario.load("setting-1").with_(horizon=int(sys.argv[2]))
 simulate(scenario, sys.argv[1], engine="compiled")
 began = time.thread_time()
@@ -46,13 +44,12 @@ print(time.thread_time() - began)
 
 def decide_all(scenario: Scenario, policy: str, engine: EngineName = "compiled") -> Ints:
     """The arms of a run, without a log."""
-    running = open_run(scenario, scenario.policy(policy), scenario.seed, 0, engine=engine)
-    return np.concatenate(list(running.round_batches()))
+    return simulate(scenario, policy, seed=scenario.seed, engine=engine).arms
 
 
 def draw_only(scenario: Scenario, arms: Ints) -> None:
     """The draws of a run with these decisions as the engines make them: blocks, checked, with their totals."""
-    reader = DrawsReader(Draws(make_world(scenario, scenario.seed, 0)))
+    reader = DrawsReader(Draws(scenario.build_world(scenario.seed, 0)))
     for arm, pulls in enumerate(np.bincount(arms).tolist()):
         for _ in range(0, pulls, BLOCK):
             reader.next_block(arm)
@@ -60,7 +57,7 @@ def draw_only(scenario: Scenario, arms: Ints) -> None:
 
 def floor(scenario: Scenario, arms: Ints) -> None:
     """The same random numbers drawn by NumPy, and one pass of additions over the parts."""
-    models = make_world(scenario, scenario.seed, 0).rewards.arms
+    models = scenario.build_world(scenario.seed, 0).rewards.arms
     for arm, pulls in enumerate(np.bincount(arms).tolist()):
         stream = open_stream(scenario.seed, 0, Purpose.REWARDS, arm)
         for _ in range(0, pulls, BLOCK):

@@ -28,7 +28,7 @@ from tpstream.log.reader import frame, read_log
 from tpstream.log.schema import Header, to_columns
 from tpstream.log.writer import Sink
 from tpstream.model.events import Events, Kind
-from tpstream.run.simulate import make_header
+from tpstream.run.loop import make_header
 
 SETTING = Path(__file__).parents[1] / "scenarios" / "paper" / "setting-1.toml"
 SPAN, GROUPS, ARMS = 100, 20, 10

@@ -28,7 +28,6 @@ from tpstream import Scenario
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters
-from tpstream.run.simulate import make_world
 from tpstream.testing.runs import PlainArm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -63,7 +62,7 @@ def test_engines_agree_for_long(policy: str) -> None:
     """The same for 20 000 rounds of the paper's Setting 1: some batches of rounds, many blocks and flushes."""
     scenario = Scenario.load("setting-1").with_(horizon=20_000)
     assert scenario.horizon > 4 * ROUNDS_PER_BATCH
-    assert first_difference(case_of(make_world(scenario, 1, 0), policy)) is None
+    assert first_difference(case_of(scenario.build_world(1, 0), policy)) is None
 
 
 @pytest.mark.parametrize("policy", BUILTIN)

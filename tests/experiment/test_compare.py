@@ -11,7 +11,7 @@ from tpstream import Study, compare, simulate
 from tpstream.analysis.intervals import t_interval
 from tpstream.analysis.regret import checkpoints, count_pulls
 from tpstream.engines.engine import EngineName
-from tpstream.experiment.compare import default_jobs
+from tpstream.experiment.executors import default_jobs
 from tpstream.model.errors import FigureError, LogError, StudyError, UnknownNameError
 
 T_975 = {1: math.tan(0.475 * math.pi), 2: 0.95 * math.sqrt(2 / (4 * 0.975 * 0.025)), 3: 3.182446305284263}

@@ -18,13 +18,10 @@ from clusters import Cluster, start_cluster
 from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare
-from tpstream.experiment import compare as conduct
-from tpstream.experiment import executors as cluster_module
-from tpstream.experiment import executors as crew
-from tpstream.experiment import executors as spawning
+from tpstream.experiment import execute, executors
 from tpstream.experiment.executors import dask_executor
 from tpstream.experiment.store import RunResult, Store, kept_runs
-from tpstream.experiment.worker import Finished, StudyPolicy
+from tpstream.experiment.worker import FinishedChunk, StudyPolicy
 from tpstream.model.errors import StudyError
 from tpstream.policies.base import SharedPolicy
 from tpstream.scenario.policy_choice import PolicyChoice
@@ -88,17 +85,17 @@ def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
 def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is shared by processes, short work is not; the result is the same."""
     started: list[int] = []
-    pool = crew.ProcessPoolExecutor
+    pool = executors.ProcessPoolExecutor
 
     def counted(workers: int, *rest: object, **named: object) -> Executor:
         started.append(workers)
         return pool(workers, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(crew, "ProcessPoolExecutor", counted)
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", counted)
     for engine in ("compiled", "simpy"):
         compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []
-    monkeypatch.setattr(crew, "WORTH", 0.0)
+    monkeypatch.setattr(executors, "WORTH", 0.0)
     compare(small(), ["uniform"], runs=6, jobs=2, engine="simpy", folder=tmp_path / "there")
     assert started == [2]
     assert bytes_of(tmp_path / "compiled") == bytes_of(tmp_path / "simpy") == bytes_of(tmp_path / "there")
@@ -150,7 +147,7 @@ def steps_of_tasks(cluster: Cluster) -> int:
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """An address at which nobody answers is an error that names it and the remedy."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0.5)
     with (
         pytest.raises(StudyError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 .*`dask scheduler`"),
         dask_executor("tcp://127.0.0.1:9"),
@@ -164,9 +161,9 @@ class Lossy(Executor):
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def submit(self, *_: object, **__: object) -> "Future[Finished]":  # type: ignore[override]
+    def submit(self, *_: object, **__: object) -> "Future[FinishedChunk]":  # type: ignore[override]
         """A future with the error."""
-        future: Future[Finished] = Future()
+        future: Future[FinishedChunk] = Future()
         future.set_exception(self._error)
         return future
 
@@ -174,7 +171,7 @@ class Lossy(Executor):
 def test_lost_workers_end_the_study() -> None:
     """If all workers are lost the study ends with an error that says how to go on."""
     with pytest.raises(StudyError, match=r"the workers were lost \(BrokenExecutor: gone\); .* repeat the command"):
-        compare(small(), ["uniform"], runs=2, executor=Lossy(crew.BrokenExecutor("gone")))
+        compare(small(), ["uniform"], runs=2, executor=Lossy(executors.BrokenExecutor("gone")))
 
 
 def test_a_piece_that_no_worker_survives() -> None:
@@ -202,7 +199,7 @@ def test_an_interruption_does_not_wait_for_long_runs(monkeypatch: pytest.MonkeyP
         if next(calls) == 5:
             _thread.interrupt_main()
 
-    monkeypatch.setattr(conduct, "can_spawn", lambda _: False)
+    monkeypatch.setattr(execute, "can_use_processes", lambda _: False)
     with pytest.raises(KeyboardInterrupt):
         compare(small(horizon=40_000_000, drain=False), ["uniform"], runs=2, jobs=2, progress=interrupt)
     assert sum(told) < 40_000_000
@@ -228,12 +225,12 @@ def test_programs_without_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Processes are spawned from a shell, from a guarded program, and not from one that would start all over again."""
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert spawning.main_is_guarded()
+    assert executors.main_is_guarded()
     main.__file__ = str(tmp_path / "program.py")
     (tmp_path / "program.py").write_text("compare(scenario, jobs=2)")
-    assert not spawning.main_is_guarded()
+    assert not executors.main_is_guarded()
     (tmp_path / "program.py").write_text('if __name__ == "__main__":\n    compare(scenario, jobs=2)')
-    assert spawning.main_is_guarded()
+    assert executors.main_is_guarded()
 
 
 def test_policies_that_do_not_travel() -> None:
@@ -241,13 +238,13 @@ def test_policies_that_do_not_travel() -> None:
     ucb1 = find_policy("ucb1")
     assert isinstance(ucb1, SharedPolicy)
     for form, travels in ((ucb1, True), (replace(ucb1), False), (moody.POLICY, True)):
-        assert spawning.travels(StudyPolicy("", PolicyChoice("", form, form.parameters()))) == travels
+        assert executors.can_be_sent(StudyPolicy("", PolicyChoice("", form, form.parameters()))) == travels
     packed = replace(moody.POLICY, create=lambda *_: None)  # type: ignore[arg-type,return-value]
-    assert not spawning.travels(StudyPolicy("", PolicyChoice("", packed, packed.parameters())))
+    assert not executors.can_be_sent(StudyPolicy("", PolicyChoice("", packed, packed.parameters())))
 
 
 def test_one_core_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A program whose work cannot be shared is told so, and gets its result."""
-    monkeypatch.setattr(conduct, "can_spawn", lambda _: False)
+    monkeypatch.setattr(execute, "can_use_processes", lambda _: False)
     assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy").records["uniform"]) == 4
     assert 'event="only one core is used"' in capsys.readouterr().err

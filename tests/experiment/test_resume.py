@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killed_studies import POLICIES, RUNS, world
@@ -11,10 +12,11 @@ from studies import small
 
 from tpstream import Scenario, compare, sweep
 from tpstream.experiment import folder as folder_module
-from tpstream.experiment import worker as piece
 from tpstream.experiment.store import Store, kept_runs
 from tpstream.model.errors import LogError, StudyError
 from tpstream.policies import POLICIES as REGISTRY
+from tpstream.run import loop
+from tpstream.scenario.policy_choice import PolicyChoice
 
 RESULTS = ("results.parquet", "results.csv", "table.csv", "contrasts.csv", "curves.csv", "pulls.csv", "failures.csv")
 
@@ -28,13 +30,13 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[str, ...]]]:
     """The runs that are started, each with its policies."""
     found: list[tuple[int, tuple[str, ...]]] = []
-    race = piece._run_policies_in_turn
+    take_turns = loop._run_policies_in_turn
 
-    def noted(work: piece.Chunk, entrants: list[piece.StudyPolicy], run: int, *rest: object, **named: object) -> object:
-        found.append((run, tuple(one.choice.label for one in entrants)))
-        return race(work, entrants, run, *rest, **named)  # type: ignore[arg-type]
+    def noted(scenario: Scenario, choices: list[PolicyChoice], seed: int, run: int, *rest: Any) -> object:
+        found.append((run, tuple(choice.label for choice in choices)))
+        return take_turns(scenario, choices, seed, run, *rest)
 
-    monkeypatch.setattr(piece, "_run_policies_in_turn", noted)
+    monkeypatch.setattr(loop, "_run_policies_in_turn", noted)
     return found
 
 
@@ -204,7 +206,7 @@ def test_what_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"study\.json: cannot be read"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
     (tmp_path / "study.json").write_text('{"schema": 99}')
-    with pytest.raises(StudyError, match=r"study\.json: has schema 99, this tpstream knows 1"):
+    with pytest.raises(StudyError, match=r"study\.json: has schema 99, this tpstream knows 2"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
 
 
@@ -212,7 +214,7 @@ def test_a_store_of_the_future(tmp_path: Path) -> None:
     """A store with another schema is refused before anything is read from it."""
     with Store(tmp_path) as store:
         store._database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StudyError, match=r"study\.sqlite: has schema 99, this tpstream knows 1"):
+    with pytest.raises(StudyError, match=r"study\.sqlite: has schema 99, this tpstream knows 2"):
         Store(tmp_path)
 
 

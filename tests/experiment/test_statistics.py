@@ -1,8 +1,10 @@
 """What a study says of its runs, against literal versions; how work is cut, packed and counted."""
 
 import math
+import zlib
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -19,8 +21,9 @@ from tpstream.experiment.compare import make_plan
 from tpstream.experiment.plan import Plan, list_tasks
 from tpstream.experiment.result import paired
 from tpstream.experiment.store import RunResult, Store, pack, unpack
-from tpstream.experiment.worker import ProgressMeter
 from tpstream.model.errors import StudyError
+from tpstream.run.loop import ProgressMeter
+from tpstream.run.options import RunOptions
 
 NORMAL = NormalDist()
 
@@ -194,13 +197,17 @@ def test_later_runs() -> None:
 def test_packing(increments: list[list[int]]) -> None:
     """What is packed is unpacked, to the last pull."""
     counts = np.array(increments, dtype=np.int64).cumsum(axis=0)
-    assert unpack(pack(counts), counts.shape).tolist() == counts.tolist()
+    found = unpack(pack({"pulls": counts, "share": np.array(0.1), "days": np.array([1.5, np.nan])}))
+    assert found["pulls"].tolist() == counts.tolist()
+    assert (found["share"].tolist(), found["days"].tobytes()) == (0.1, np.array([1.5, np.nan]).tobytes())
 
 
 def test_a_torn_record() -> None:
-    """A record of another shape is an error, never a guess."""
-    with pytest.raises(StudyError, match="has 2 numbers instead of 3 x 1"):
-        unpack(pack(np.array([[1], [2]])), (3, 1))
+    """A record that is not whole is an error, never a guess."""
+    packed = pack({"pulls": np.array([[1], [2]])})
+    for torn in (packed[:-1], packed[:-9], b"", zlib.compress(zlib.decompress(packed)[:-1])):
+        with pytest.raises(StudyError, match="a stored result is damaged"):
+            unpack(torn)
 
 
 @lru_cache
@@ -209,43 +216,40 @@ def two_worlds(runs: int) -> Plan:
     return make_plan(
         small(),
         ["uniform"],
+        range(runs),
+        None,
+        (),
+        RunOptions(),
         {"span": [6, 12]},
-        together=False,
-        runs=runs,
-        first=0,
-        seed=None,
-        rounds=(),
-        engine="auto",
-        logs=None,
     )
 
 
 @given(st.integers(1, 300), st.integers(1, 16), st.lists(st.floats(1e-5, 2.0), min_size=1, max_size=20))
 def test_the_cut_leaves_nothing_out(runs: int, workers: int, paces: list[float]) -> None:
-    """Whatever runs take, every run of every world is in one piece, in order, and none is longer than it should be."""
+    """Whatever runs take, every run of every world is in one chunk, in order, and none is longer than it should be."""
     plan = two_worlds(runs)
     chunker = Chunker(list_tasks(plan, lambda _: set()), plan, workers)
-    pieces = []
+    chunks = []
     while chunker:
-        pieces.append(chunker.cut())
-        chunker.learn(pieces[-1], paces[len(pieces) % len(paces)] * len(pieces[-1].runs))
+        chunks.append(chunker.next_chunk())
+        chunker.learn(chunks[-1], paces[len(chunks) % len(paces)] * len(chunks[-1].runs))
     for cell in plan.cells:
-        done = [run for piece in pieces for run in piece.runs if piece.site.identity == cell.site.identity]
+        done = [run for chunk in chunks for run in chunk.runs if chunk.world.identity == cell.world.identity]
         assert done == list(range(runs))
-    assert len(pieces[0].runs) == 1
+    assert len(chunks[0].runs) == 1
     most = max(1, math.ceil(2 * runs / (4 * workers)))
-    assert all(len(piece.runs) <= max(1, min(most, LENGTH / min(paces))) for piece in pieces)
+    assert all(len(chunk.runs) <= max(1, min(most, LENGTH / min(paces))) for chunk in chunks)
 
 
 @given(st.lists(st.integers(0, 50), max_size=20), st.integers(1, 400))
-def test_the_gauge_adds_up(steps: list[int], total: int) -> None:
+def test_the_progress_meter_adds_up(steps: list[int], total: int) -> None:
     """A run tells of as many rounds as it has, whatever it did."""
     told: list[int] = []
     meter = ProgressMeter(told.append, total)
     for step in steps:
         meter.add(step)
     assert sum(told) == min(sum(steps), total)
-    meter.fill()
+    meter.finish()
     assert (sum(told), min(told, default=0) >= 0) == (total, True)
 
 
@@ -261,20 +265,24 @@ def test_the_tally_counts(arms: list[int], data: st.DataObject) -> None:
     assert tally.counts().tolist() == [[arms[:round].count(arm) for arm in range(3)] for round in rounds]
 
 
-def test_a_store_keeps_all_or_nothing() -> None:
+def test_a_store_keeps_all_or_nothing(tmp_path: Path) -> None:
     """Outcomes are kept together; one that cannot be written takes the others back."""
     good = RunResult("entry", 0, b"x", 1.0)
     bad = RunResult("entry", None, b"x", 1.0)  # type: ignore[arg-type]
-    with Store() as store:
-        with pytest.raises(StudyError, match="a study in memory"):
+    with Store(tmp_path) as store:
+        with pytest.raises(StudyError, match=r"study\.sqlite"):
             store.keep([good, bad])
         assert store.finished("entry") == set()
         store.keep([good, RunResult("entry", 2, b"", 0.0, "tired"), RunResult("other", 0, b"y", 2.0)])
         assert (store.finished("entry"), store.failures("entry", range(5)), store.size()) == ({0}, {2: "tired"}, 2)
         store.keep([RunResult("entry", 2, b"z", 3.0)])
         assert store.failures("entry", range(5)) == {}
-        records = store.records("entry", range(5), (1, 1))
-        assert (records.runs.tolist(), records.packed, records.seconds.tolist()) == ([0, 2], [b"x", b"z"], [1.0, 3.0])
+        records = store.records("entry", range(5))
+        assert (records.runs.tolist(), records.measures.packed, records.seconds.tolist()) == (
+            [0, 2],
+            [b"x", b"z"],
+            [1.0, 3.0],
+        )
 
 
 def test_checkpoints_include_the_chosen_rounds(study: Study) -> None:

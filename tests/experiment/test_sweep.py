@@ -12,10 +12,11 @@ from studies import TOML, small
 
 from tpstream import Scenario, compare, sweep
 from tpstream.cli.app import main
-from tpstream.experiment import worker as piece
 from tpstream.figures.sweep import fits_logarithm
 from tpstream.model.errors import FigureError, StudyError
+from tpstream.run import loop
 from tpstream.scenario.overrides import read_set, read_setting, read_sweep, read_values, steps_of
+from tpstream.scenario.policy_choice import PolicyChoice
 
 DELAYED = {"delays": [{"kind": "geometric", "p": 0.5}, {"kind": "constant", "lag": 2}]}
 
@@ -139,13 +140,13 @@ def test_parameters_of_policies() -> None:
 def test_nothing_is_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of one world share its runs: each policy with each of its parameters runs once."""
     started: list[list[str]] = []
-    race = piece._run_policies_in_turn
+    take_turns = loop._run_policies_in_turn
 
-    def noted(work: piece.Chunk, entrants: list[piece.StudyPolicy], *rest: Any, **named: Any) -> Any:
-        started.append([str(one.choice.parameters.model_dump().get("groups")) for one in entrants])
-        return race(work, entrants, *rest, **named)
+    def noted(scenario: Scenario, choices: list[PolicyChoice], *rest: Any) -> Any:
+        started.append([str(choice.parameters.model_dump().get("groups")) for choice in choices])
+        return take_turns(scenario, choices, *rest)
 
-    monkeypatch.setattr(piece, "_run_policies_in_turn", noted)
+    monkeypatch.setattr(loop, "_run_policies_in_turn", noted)
     sweep(small(), {"policies.tp-ucb-fr.groups": [1, 2, 3]}, ["tp-ucb-fr", "ucb1"], runs=2)
     assert started == [["1", "None", "2", "3"], ["1", "None", "2", "3"]]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import open_run
 from studies import ASYNCHRONOUS, small
 from worlds import Recorder, run_world, table_worlds
 
@@ -15,7 +16,7 @@ from tpstream.log.contract import TEXTS, BrokenRule, Checker, is_regular
 from tpstream.log.schema import Header
 from tpstream.model.events import KIND_NAMES, Event, Events
 from tpstream.model.world import World
-from tpstream.run.simulate import make_header, open_run
+from tpstream.run.loop import make_header
 
 Row = tuple[float, str, int, int, int, int, float | None]
 """Time, kind, round, pull, arm, part, value."""

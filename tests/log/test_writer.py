@@ -22,7 +22,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events
 from tpstream.policies.base import Parameters, PythonPolicy
-from tpstream.run.simulate import make_header
+from tpstream.run.loop import make_header
 
 PART = ("partial", 1, 0, 1, 0.5)
 ENDLESS = f"""

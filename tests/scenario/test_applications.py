@@ -8,13 +8,13 @@ import notes
 import numpy as np
 import pytest
 from parity import Case, Outcome, run_compiled, run_simpy
+from runs import open_run
 from studies import small
 
 from tpstream import Scenario, simulate
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
-from tpstream.run.simulate import make_world, open_run
 
 
 def record(scenario: Scenario, policy: str, engine: str = "auto") -> Events:
@@ -102,9 +102,9 @@ def test_what_the_policies_make_of_a_lump(run: Callable[[Case], Outcome]) -> Non
     """
     plain = small(horizon=200, drain=True)
     lumps = plain.with_(delays=[{"kind": "lump", "at": plain.span - 1}])
-    fr = run(Case(make_world(lumps, 3, 0), notes.FR, notes.FR.parameters(groups=1, ties="first")))
+    fr = run(Case(lumps.build_world(3, 0), notes.FR, notes.FR.parameters(groups=1, ties="first")))
     waiting = notes.DELAYED.parameters(start="random", ties="first")
-    delayed = run(Case(make_world(plain, 3, 0), notes.DELAYED, waiting))
+    delayed = run(Case(plain.build_world(3, 0), notes.DELAYED, waiting))
     np.testing.assert_array_equal(fr.arms, delayed.arms)
     np.testing.assert_array_equal(fr.state.notes[..., 0], delayed.state.notes[..., 0])
     np.testing.assert_array_equal(fr.state.notes[: 1 - plain.span, :, 1], delayed.state.notes[plain.span - 1 :, :, 1])

@@ -16,8 +16,8 @@ from typing import Any
 from studies import small
 
 from tpstream import compare
-from tpstream.experiment import worker as piece
 from tpstream.experiment.store import Store
+from tpstream.run import loop
 
 POLICIES = ("ucb1", "tp-ucb-fr")
 RUNS = 60
@@ -31,14 +31,14 @@ def world() -> Any:
 
 def study(folder: Path) -> None:
     """The study that is interrupted; its two threads write down every run that they start."""
-    race = piece._run_policies_in_turn
+    take_turns = loop._run_policies_in_turn
 
-    def noted(work: piece.Chunk, entrants: Any, run: int, *rest: Any, **named: Any) -> Any:
+    def noted(scenario: Any, choices: Any, seed: int, run: int, *rest: Any) -> Any:
         with (folder / STARTED).open("a") as file:
             file.write(f"{run}\n")
-        return race(work, entrants, run, *rest, **named)
+        return take_turns(scenario, choices, seed, run, *rest)
 
-    piece._run_policies_in_turn = noted
+    loop._run_policies_in_turn = noted
     compare(world(), POLICIES, runs=RUNS, jobs=2, folder=folder)
 
 

@@ -22,7 +22,6 @@ from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import Runner
-from tpstream.run.simulate import make_world
 from tpstream.scenario.scenario import Scenario
 from tpstream.testing.runs import PlainArm
 
@@ -190,7 +189,7 @@ def drawn_worlds(draw: st.DrawFn) -> World:
         if "window" in keys:
             keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
     scenario = Scenario(**keys)
-    return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
 
 
 @st.composite
@@ -201,7 +200,7 @@ def timed_worlds(draw: st.DrawFn) -> World:
     keys |= {"delays": draw(delay_tables(keys["span"], names)), "arrivals": draw(arrival_tables())}
     keys |= draw(st.fixed_dictionaries({}, optional={"window": st.floats(0.5, 20)}))
     scenario = Scenario(**keys)
-    return make_world(scenario, scenario.seed, draw(st.integers(0, 3)))
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
 
 
 @st.composite

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from delays_helper import RATE, erlang_c_wait
+from runs import open_run
 from scipy import stats
 
 from tpstream import Scenario
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
-from tpstream.run.simulate import open_run
 
 WARM, COUNTED, RUNS = 300, 1200, 12
 """Patients before the queue counts as stationary, those who are counted, and runs."""

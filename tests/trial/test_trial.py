@@ -105,7 +105,7 @@ def test_a_trial_that_is_not_over_is_refused(tmp_path: Path) -> None:
 def test_fixed_randomisation_runs_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes first if it was not asked for; runs in pieces are the same runs, and the scenario is drained."""
     whole = trial(small(horizon=60, drain=False), ["tp-ucb-fr"], runs=3, seed=2)
-    monkeypatch.setattr(trial_module, "AT_ONCE", 2)
+    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 2)
     pieces = trial(small(horizon=60, drain=False), ["tp-ucb-fr"], runs=3, seed=2)
     assert list(whole.outcomes) == ["uniform", "tp-ucb-fr"]
     assert whole.table().equals(pieces.table())
@@ -126,7 +126,7 @@ FINE = [run for run in range(8) if not moody.fails(3, run)]
 @pytest.mark.parametrize("keep", [False, True])
 def test_failed_runs_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool) -> None:
     """The other runs count as without them, also in pieces that have no good run of a policy; all logs are kept."""
-    monkeypatch.setattr(trial_module, "AT_ONCE", 2)
+    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 2)
     found = trial(small(), [moody.POLICY, "ucb1"], runs=8, logs=tmp_path if keep else None)
     without = trial(small(), ["ucb1"], runs=8)
     assert [one.run for one in found.outcomes["moody"]] == FINE
@@ -165,11 +165,11 @@ def test_fixed_randomisation_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         return check(block, pulls, world, arm, first)
 
     monkeypatch.setattr(draws, "check_block", check_spoiled)
-    monkeypatch.setattr(trial_module, "AT_ONCE", 1)
+    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 1)
     found = trial(small(), ["oracle"], runs=2)
     assert [(one.policy, one.run) for one in found.failures] == [("uniform", 0), ("uniform", 1), ("oracle", 1)]
     assert np.isnan(found.table().set_index("policy").loc["oracle", "against_fixed"])
-    monkeypatch.setattr(trial_module, "AT_ONCE", 50)
+    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 50)
     with pytest.raises(StudyError, match=r"uniform failed in run 0 .*all 1 runs\)"):
         trial(small(), ["uniform"], runs=1)
 

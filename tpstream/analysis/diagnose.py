@@ -13,7 +13,8 @@ The statistic adds up, over arms and pairs of groups, n r^2: pulls of the arm ti
 groups. If groups are independent, the values of each group may be exchanged among the pulls of an arm without changing
 anything; so the observed statistic is one more of those after random exchanges, and the chance that it is the largest
 of a hundred is 1 %. Once ten are as large, that cannot happen any more, and the exchanges end early (Besag and Clifford
-1991)."""
+1991).
+"""
 
 import math
 from collections.abc import Iterable, Sequence

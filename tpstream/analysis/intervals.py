@@ -10,7 +10,8 @@ what the delay costs. A policy that learns from parts recovers
 of it: 0 is as good as waiting, 1 as good as being told at once; it may be negative, or more than 1. All three are
 paired by run on common random numbers, and the fraction is that of the means over runs. Its interval is Fieller's: all
 ratios that a t test at 5 % does not reject. It is bounded only if the cost itself differs from 0 at that level;
-otherwise there is no telling, and fraction and interval are NaN."""
+otherwise there is no telling, and fraction and interval are NaN.
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,6 +1,7 @@
 """Pseudo-regret: what was lost against the best arm, in expectation, at the pulls themselves.
 
-The ledger of one log: what was pulled, delivered and closed up to every checkpoint, added up as events are read."""
+The ledger of one log: what was pulled, delivered and closed up to every checkpoint, added up as events are read.
+"""
 
 import math
 

@@ -14,7 +14,8 @@ The paper's table of bounds in the appendix misprints TP-UCB-FR's (no phi under 
 
 Bounds of a problem: the two lower ones, and the upper one of every policy that the theory knows.
 
-Overtaking in theory: the horizon from which TP-UCB-FR's upper bound is below TP-UCB-EW's, for good."""
+Overtaking in theory: the horizon from which TP-UCB-FR's upper bound is below TP-UCB-EW's, for good.
+"""
 
 import math
 from collections.abc import Callable, Iterable

@@ -2,7 +2,8 @@
 
 The command about bounds: theory.
 
-The command that begins a plug-in: new."""
+The command that begins a plug-in: new.
+"""
 
 import json
 from enum import StrEnum

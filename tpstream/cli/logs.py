@@ -1,6 +1,7 @@
 """Commands that say what logs show: regret and diagnose.
 
-The command that writes logs again: convert."""
+The command that writes logs again: convert.
+"""
 
 import json
 from pathlib import Path

@@ -1,6 +1,7 @@
 """What commands show: progress on standard error, tables on standard output.
 
-What a study found, as tables for people and as JSON for machines."""
+What a study found, as tables for people and as JSON for machines.
+"""
 
 import json
 import math

@@ -54,7 +54,7 @@ def paper(
     quiet: Quiet = False,
 ) -> None:
     """Run the paper's settings again and write what agrees with its numbers and what does not."""
-    from tpstream.experiment.compare import default_jobs
+    from tpstream.experiment.executors import default_jobs
     from tpstream.paper.report import write_report
     from tpstream.paper.reproduction import reproduce
     from tpstream.paper.settings import find_settings

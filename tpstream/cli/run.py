@@ -64,7 +64,8 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
-    from tpstream.experiment.compare import compare, default_jobs
+    from tpstream.experiment.compare import compare
+    from tpstream.experiment.executors import default_jobs
 
     check_log_options(log, log_format, log_detail)
     chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)

@@ -43,7 +43,7 @@ from tpstream.cli.run import load_scenario
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tpstream.experiment.worker import Progress
+    from tpstream.run.options import Progress
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 
@@ -95,6 +95,7 @@ def compare(
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
+    from tpstream.experiment.executors import default_jobs
     from tpstream.experiment.bounds import scenario_bounds
     from tpstream.figures.style import prepare_figure
     from tpstream.scenario.policy_choice import label_of
@@ -111,7 +112,7 @@ def compare(
             policy or None,
             runs=runs,
             seed=seed,
-            jobs=jobs or study_module.default_jobs(),
+            jobs=jobs or default_jobs(),
             engine=engine.value,
             rounds=wanted,
             logs=log,
@@ -189,7 +190,7 @@ def sweep(
 ) -> None:
     """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
     from tpstream.experiment import sweep as study_module
-    from tpstream.experiment.compare import default_jobs
+    from tpstream.experiment.executors import default_jobs
     from tpstream.figures.style import prepare_figure
     from tpstream.scenario.overrides import read_set, read_sweep
 

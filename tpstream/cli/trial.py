@@ -59,7 +59,7 @@ def trial(
 
     Every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
     """
-    from tpstream.experiment.compare import default_jobs
+    from tpstream.experiment.executors import default_jobs
     from tpstream.trial import trial as trial_module
 
     chosen, policy = with_settings(load_scenario(scenario, horizon, plugin), policy, sets)

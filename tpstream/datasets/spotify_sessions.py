@@ -10,7 +10,8 @@ The data set (Brost, Mehrotra and Jehan, WWW 2019) is Spotify's and not shipped 
 with a row for each song played: session_id, session_position (from 1), session_length (10 to 20), track_id_clean,
 skip_1 (the song was only played very briefly), skip_2 (only briefly), skip_3 (most of it was played), not_skipped (all
 of it was), context_switch (another context than in the row before), context_type ("editorial_playlist" among others),
-and columns that are not needed. A song that is left very early has all three skips, one that is left late the last."""
+and columns that are not needed. A song that is left very early has all three skips, one that is left late the last.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The chunker: tasks become pieces that are long enough to be worth sending, and short enough to be shared."""
+"""Cutting a study into chunks: long enough to be worth sending to a worker, short enough to be shared out evenly."""
 
 import math
 from collections import deque
@@ -8,66 +8,65 @@ from tpstream.experiment.plan import Plan, Task
 from tpstream.experiment.worker import Chunk
 
 LENGTH = 0.5
-"""Seconds that a piece should take: about a hundred times what it costs to send one to another machine."""
+"""Seconds that a chunk should take: about a hundred times what it costs to send one to another machine."""
 LENGTH_PER_WORKER = 0.01
-"""The same for each of many workers: however many there are, no more than a hundred pieces a second come back."""
+"""The same for each of many workers: however many there are, no more than a hundred chunks a second come back."""
 SHARES = 4
-"""At least so many pieces for each worker, so that none waits long for the last one."""
+"""At least so many chunks for each worker, so that none waits long for the last one."""
 
 
 class Chunker:
-    """Cuts consecutive runs of one world into pieces, by the time that such runs took so far.
+    """Cuts consecutive runs of one world into chunks, by the time that such runs took so far.
 
     The cost of a round varies a thousandfold between engines, rewards and policies, so it is measured and not
-    guessed. The cut changes no result: runs are kept one by one.
+    guessed. How the runs are cut changes no result: results are kept run by run.
     """
 
     def __init__(self, tasks: Sequence[Task], plan: Plan, workers: int) -> None:
         self._tasks = deque(tasks)
         self._plan = plan
         self._workers = workers
-        self._pace: dict[tuple[str, ...], float] = {}
+        self._seconds_per_run: dict[tuple[str, ...], float] = {}
 
     def __bool__(self) -> bool:
-        """Whether anything is left to cut."""
+        """Whether any runs are left."""
         return bool(self._tasks)
 
     @property
-    def learned(self) -> bool:
-        """Whether any pace is known."""
-        return bool(self._pace)
+    def measured(self) -> bool:
+        """Whether it is known of any run how long it took."""
+        return bool(self._seconds_per_run)
 
     @property
     def expected(self) -> float:
-        """The seconds that one worker would need for all that is left, as far as that is known; else infinity."""
-        return len(self._tasks) * max(self._pace.values(), default=math.inf)
+        """The seconds that one worker would need for all that is left; infinity as long as nothing was measured."""
+        return len(self._tasks) * max(self._seconds_per_run.values(), default=math.inf)
 
     @property
     def events(self) -> int:
         """Roughly the events of the next run."""
-        scenario = self._tasks[0].site.scenario
-        return len(self._tasks[0].entrants) * scenario.horizon * scenario.span
+        scenario = self._tasks[0].world.scenario
+        return len(self._tasks[0].policies) * scenario.horizon * scenario.span
 
-    def cut(self) -> Chunk:
-        """The next piece."""
+    def next_chunk(self) -> Chunk:
+        """The next runs, as a chunk."""
         first = self._tasks.popleft()
         runs = [first.run]
-        most = self._most(first)
-        while self._tasks and self._tasks[0].group == first.group and len(runs) < most:
+        most = self._most_runs(first)
+        while self._tasks and self._tasks[0].keys == first.keys and len(runs) < most:
             runs.append(self._tasks.popleft().run)
-        plan = self._plan
-        return Chunk(
-            first.site, first.entrants, tuple(runs), plan.seed, first.rounds, plan.engine, plan.logs, plan.sinks
-        )
+        return Chunk(first.world, first.policies, tuple(runs), self._plan.seed, first.rounds, self._plan.options)
 
-    def _most(self, task: Task) -> int:
-        """How many runs the next piece may have; one, as long as nothing like it was measured."""
+    def _most_runs(self, task: Task) -> int:
+        """How many runs the next chunk may have; one, as long as nothing like it was measured."""
         # A world that was not met yet is taken to be like those that were, at the slowest.
-        pace = self._pace.get(task.group, max(self._pace.values(), default=LENGTH))
+        slowest = max(self._seconds_per_run.values(), default=LENGTH)
+        seconds = self._seconds_per_run.get(task.keys, slowest)
         fair = -(-len(self._tasks) // (SHARES * self._workers))
         length = max(LENGTH, LENGTH_PER_WORKER * self._workers)
-        return max(1, min(int(length / max(pace, 1e-6)), fair))
+        return max(1, min(int(length / max(seconds, 1e-6)), fair))
 
-    def learn(self, piece: Chunk, seconds: float) -> None:
-        """Remember what a run of this piece took; the last one counts, since the first ones compile."""
-        self._pace[tuple(one.entry for one in piece.entrants)] = seconds / len(piece.runs)
+    def learn(self, chunk: Chunk, seconds: float) -> None:
+        """Remember what a run of this chunk took; the last one counts, since the first ones compile."""
+        keys = tuple(policy.result_key for policy in chunk.policies)
+        self._seconds_per_run[keys] = seconds / len(chunk.runs)

@@ -1,14 +1,15 @@
 """The folder of a study: what it is about, readable by people, and the refusal to mix it with another one.
 
-Result files: tables of a study, the same to the last byte however the study was done."""
+Result files: tables of a study, the same to the last byte however the study was done.
+"""
 
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
@@ -34,8 +35,9 @@ def open_folder(folder: Path, plan: Plan) -> Plan:
     if place.exists():
         kept = _read(place)
         _refuse_another(folder, kept, wanted)
-        if plan.logs is not None and kept["logs"] == wanted["logs"]:
-            plan = replace(plan, logs=replace(plan.logs, force=True))
+        if plan.options.log is not None and kept["logs"] == wanted["logs"]:
+            options = replace(plan.options, log=replace(plan.options.log, force=True))
+            plan = replace(plan, options=options)
         wanted = _grown(kept, wanted)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,10 +62,10 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "sweep": {path: list(values) for path, values in plan.sets.items()},
         "policies": {
             one.label: {"kind": one.form.name, "given": dict(one.given), "code": code_hash(maker(one.form))}
-            for one in plan.asked
+            for one in plan.requests
         },
         "runs": plan.runs.stop,
-        "logs": None if plan.logs is None else str(plan.logs.folder.resolve()),
+        "logs": None if plan.options.log is None else str(plan.options.log.place.resolve()),
     }
     return {**about, "hash": hash_of({key: value for key, value in about.items() if key not in GROWS})}
 
@@ -129,52 +131,15 @@ def write_whole(path: Path, content: bytes) -> None:
     partly.replace(path)
 
 
-class Tables(Protocol):
-    """What has tables: the result of a comparison or of a sweep."""
+def export(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write a study's tables into its folder, each file in whole.
 
-    def table(self) -> pd.DataFrame:
-        """A row for each policy."""
-        ...
-
-    def results(self) -> pd.DataFrame:
-        """A row for each policy and run."""
-        ...
-
-    def contrasts(self) -> pd.DataFrame:
-        """A row for each two policies."""
-        ...
-
-    def curves(self) -> pd.DataFrame:
-        """A row for each policy and checkpoint."""
-        ...
-
-    def pulls(self) -> pd.DataFrame:
-        """A row for each policy and arm."""
-        ...
-
-    def times(self) -> pd.DataFrame:
-        """A row for each policy and run."""
-        ...
-
-    def failed(self) -> pd.DataFrame:
-        """A row for each run that failed."""
-        ...
-
-
-def export(folder: Path, found: Tables) -> list[Path]:
-    """Write the tables into the folder, each in whole; times are apart, since no two studies take equally long."""
-    results = found.results()
-    files = {
-        "results.parquet": _parquet(results),
-        "results.csv": _csv(results),
-        "results.json": _json(results),
-        "table.csv": _csv(found.table().drop(columns="seconds_per_run")),
-        "contrasts.csv": _csv(found.contrasts()),
-        "curves.csv": _csv(found.curves()),
-        "pulls.csv": _csv(found.pulls()),
-        "failures.csv": _csv(found.failed()),
-        "times.csv": _csv(found.times()),
-    }
+    The results of the runs are written in three formats. Times are in a table of their own, since no two studies take
+    equally long, and all other files of a repeated study are equal to the last byte.
+    """
+    files = {f"{name}.csv": _csv(table) for name, table in tables.items()}
+    files |= {"results.parquet": _parquet(tables["results"]), "results.json": _json(tables["results"])}
+    files["table.csv"] = _csv(tables["table"].drop(columns="seconds_per_run"))
     try:
         for name, content in files.items():
             write_whole(folder / name, content)
@@ -182,7 +147,6 @@ def export(folder: Path, found: Tables) -> list[Path]:
         raise StudyError(
             f"{folder}: the results cannot be written ({error.strerror}); make room, then repeat"
         ) from None
-    return [folder / name for name in files]
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
@@ -197,12 +161,3 @@ def _parquet(frame: pd.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
-
-
-def column_values(values: Sequence[Any]) -> list[Any]:
-    """The values of a sweep as a column of one type: numbers as they are, else text as in TOML."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return list(values)
-    if all(isinstance(value, bool) for value in values):
-        return list(values)
-    return [value if isinstance(value, str) else json.dumps(value) for value in values]

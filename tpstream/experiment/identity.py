@@ -15,7 +15,7 @@ from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.timing_tables import kinds_in
 from tpstream.timing import ARRIVALS, DELAYS
 
-SCHEMA = 1
+SCHEMA = 2
 """Of what is kept in a study's folder; it grows when results of the old one could be misread."""
 UNKNOWN = "of a shell or a notebook"
 """The identity of code that is in no file."""
@@ -39,7 +39,7 @@ def identify_policy(choice: PolicyChoice) -> dict[str, Any]:
     return {"kind": choice.form.name, "parameters": parameters, "code": code_hash(maker(choice.form))}
 
 
-def entry_of(world: str, policy: dict[str, Any], seed: int, rounds: list[int]) -> str:
+def result_key(world: str, policy: dict[str, Any], seed: int, rounds: list[int]) -> str:
     """The hash under which the runs of a policy in a world are kept; `rounds` are those at which pulls are counted."""
     return hash_of({"schema": SCHEMA, "world": world, "policy": policy, "seed": seed, "rounds": rounds})
 

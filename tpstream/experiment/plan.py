@@ -1,7 +1,7 @@
-"""The plan of a study: its cells, and the runs of them that are still to be done."""
+"""The plan of a study: the worlds and policies of its cells, and the runs that are still to be done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -9,14 +9,15 @@ import numpy as np
 
 from tpstream.analysis.regret import checkpoints
 from tpstream.engines.engine import select
-from tpstream.experiment.identity import entry_of, hash_of, identify_policy, identify_world
-from tpstream.experiment.worker import Logs, StudyPolicy, StudyWorld
+from tpstream.experiment.identity import hash_of, identify_policy, identify_world, result_key
+from tpstream.experiment.worker import StudyPolicy, StudyWorld
+from tpstream.log.formats import check_streams
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.policies.base import PolicyForm
-from tpstream.run.sinks import SinkChoice
+from tpstream.run.options import RunOptions
 from tpstream.scenario.overrides import Setting, set_key, set_parameter, steps_of
-from tpstream.scenario.policy_choice import PolicyRequest, request_policies
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies
 from tpstream.scenario.scenario import Scenario
 
 
@@ -25,9 +26,10 @@ class Cell:
     """One point of a study: what was set, the world that this makes, and the policies in it."""
 
     settings: Mapping[str, Any]
-    site: StudyWorld
-    entrants: tuple[StudyPolicy, ...]
+    world: StudyWorld
+    policies: tuple[StudyPolicy, ...]
     rounds: Ints
+    """The rounds up to which pulls are counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,43 +37,62 @@ class Plan:
     """Everything that a study is going to do."""
 
     scenario: Scenario
-    asked: tuple[PolicyRequest, ...]
+    requests: tuple[PolicyRequest, ...]
     sets: Mapping[str, Sequence[Any]]
-    together: bool
     cells: tuple[Cell, ...]
     seed: int
     runs: range
     rounds: tuple[int, ...]
-    engine: str
-    logs: Logs | None
-    sinks: tuple[SinkChoice, ...] = ()
-    """Besides the logs; they hear the runs that are done now, not those that a folder keeps."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether every run is one of the compiled engine, which leaves other threads alone."""
-        return all(
-            select(self.engine, entrant.choice.form, cell.site.scenario.timing()) == "compiled"
-            for cell in self.cells
-            for entrant in cell.entrants
-        )
+    """The rounds, besides the last, at which results were asked for."""
+    options: RunOptions
+    compiled: bool
+    """Whether the compiled engine serves every policy in every cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One run of one world, under the policies for which it is not done yet."""
+    """One run of one world, under the policies for which it is not finished yet."""
 
-    site: StudyWorld
-    entrants: tuple[StudyPolicy, ...]
+    world: StudyWorld
+    policies: tuple[StudyPolicy, ...]
     rounds: Ints
     run: int
-    group: tuple[str, ...] = field(default=())
-    """Tasks of one group can share a piece."""
+    keys: tuple[str, ...]
+    """The result keys of the policies; tasks with the same ones can share a chunk."""
+
+
+def make_plan(
+    scenario: Scenario,
+    policies: Sequence[str | PolicyForm] | None,
+    runs: range,
+    seed: int | None,
+    rounds: Sequence[int],
+    options: RunOptions,
+    sets: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    together: bool = False,
+) -> Plan:
+    """The plan of a study; everything that can be wrong with what was asked for is found here."""
+    if not runs:
+        raise StudyError(f"runs must be at least 1, got {runs.stop - runs.start}")
+    if runs.start < 0:
+        raise StudyError(f"the first run must be at least 0, got {runs.start}")
+    if options.log is not None and options.log.format is not None:
+        check_streams(options.log.format)
+    seed, requests = scenario.seed if seed is None else seed, request_policies(scenario, policies)
+    chosen, sets = tuple(sorted(set(rounds))), sets or {}
+    cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
+    compiled = all(
+        select(options.engine, policy.choice.form, cell.world.scenario.timing()) == "compiled"
+        for cell in cells
+        for policy in cell.policies
+    )
+    return Plan(scenario, tuple(requests), sets, cells, seed, runs, chosen, options, compiled)
 
 
 def make_cells(
     scenario: Scenario,
-    asked: Sequence[PolicyRequest],
+    requests: Sequence[PolicyRequest],
     sets: Mapping[str, Sequence[Any]],
     seed: int,
     rounds: Sequence[int],
@@ -88,16 +109,29 @@ def make_cells(
         raise StudyError(f"sweep: sets that go together need equally many values; {told}")
     points = zip(*sets.values(), strict=True) if together else product(*sets.values())
     return tuple(
-        make_cell(scenario, asked, [Setting(path, one) for path, one in zip(sets, point, strict=True)], seed, rounds)
+        make_cell(scenario, requests, [Setting(path, one) for path, one in zip(sets, point, strict=True)], seed, rounds)
         for point in points
     )
 
 
 def make_cell(
-    scenario: Scenario, asked: Sequence[PolicyRequest], settings: Sequence[Setting], seed: int, rounds: Sequence[int]
+    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting], seed: int, rounds: Sequence[int]
 ) -> Cell:
     """The cell with these settings."""
-    here, policies = scenario, list(asked)
+    here, choices = apply_settings(scenario, requests, settings)
+    world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
+    policies = [
+        StudyPolicy(result_key(world.identity, identify_policy(choice), seed, counted.tolist()), choice)
+        for choice in choices
+    ]
+    return Cell({setting.path: setting.value for setting in settings}, world, tuple(policies), counted)
+
+
+def apply_settings(
+    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting]
+) -> tuple[Scenario, list[PolicyChoice]]:
+    """The scenario and the policies with these values of keys and of parameters."""
+    here, policies = scenario, list(requests)
     try:
         changes = [setting for setting in settings if steps_of(setting.path)[0] != "policies"]
         if changes:
@@ -109,28 +143,21 @@ def make_cell(
             if setting not in changes:
                 policies = set_parameter(policies, setting)
         problem = here.problem()
-        choices = [one.choose(problem) for one in policies]
+        return here, [one.choose(problem) for one in policies]
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise
         raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
-    site, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
-    entrants = [
-        StudyPolicy(entry_of(site.identity, identify_policy(choice), seed, counted.tolist()), choice)
-        for choice in choices
-    ]
-    return Cell({setting.path: setting.value for setting in settings}, site, tuple(entrants), counted)
 
 
 def changed(scenario: Scenario, policies: Sequence[str | PolicyForm] | None, settings: Sequence[Setting]) -> Scenario:
-    """The scenario with these settings, which lists the policies that are asked for as they are then."""
-    cell = make_cell(scenario, request_policies(scenario, policies), settings, 0, ())
-    choices = [entrant.choice for entrant in cell.entrants]
+    """The scenario with these settings; it lists the policies that were asked for, with their parameters."""
+    here, choices = apply_settings(scenario, request_policies(scenario, policies), settings)
     tables = [
         {"kind": choice.form.name, "name": choice.label, **choice.parameters.model_dump(mode="json")}
         for choice in choices
     ]
-    return cell.site.scenario.with_(policies=tables).noted(cell.settings)
+    return here.with_(policies=tables).noted({setting.path: setting.value for setting in settings})
 
 
 def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
@@ -145,20 +172,18 @@ def list_tasks(plan: Plan, finished: Callable[[str], set[int]]) -> list[Task]:
     """What is to be done, world by world; policies of several cells that share a world share its runs."""
     worlds: dict[str, tuple[Cell, dict[str, StudyPolicy]]] = {}
     for cell in plan.cells:
-        entrants = worlds.setdefault(cell.site.identity, (cell, {}))[1]
-        entrants.update({one.entry: one for one in cell.entrants if one.entry not in entrants})
+        policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
+        policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
     tasks = []
-    for cell, entrants in worlds.values():
-        done = {entry: finished(entry) for entry in entrants}
+    for cell, policies in worlds.values():
+        done = {key: finished(key) for key in policies}
         for run in plan.runs:
-            missing = tuple(
-                one for one in entrants.values() if run not in done[one.entry] or _lacks_log(plan, one, run)
-            )
+            missing = tuple(one for key, one in policies.items() if run not in done[key] or _lacks_log(plan, one, run))
             if missing:
-                group = tuple(one.entry for one in missing)
-                tasks.append(Task(cell.site, missing, cell.rounds, run, group))
+                keys = tuple(one.result_key for one in missing)
+                tasks.append(Task(cell.world, missing, cell.rounds, run, keys))
     return tasks
 
 
-def _lacks_log(plan: Plan, entrant: StudyPolicy, run: int) -> bool:
-    return plan.logs is not None and not plan.logs.path(entrant.choice.label, run).exists()
+def _lacks_log(plan: Plan, policy: StudyPolicy, run: int) -> bool:
+    return plan.options.log is not None and not plan.options.log.path(policy.choice.label, run).exists()

@@ -1,17 +1,15 @@
-"""What a study found: pulls of every arm over time, for every policy and run, and the tables made from them.
-
-Contrasts: one policy's regret minus another's, run by run on the same random numbers.
-
-A run that failed, as studies and trials tell of it."""
+"""What a study found: the measures of every run, and the tables and figures made from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tpstream.analysis.intervals import (
     CLAIRVOYANT,
@@ -24,7 +22,7 @@ from tpstream.analysis.intervals import (
 )
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.analysis.theory import Bound
-from tpstream.experiment.store import Counts, Records
+from tpstream.experiment.store import Records
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import StudyError, UnknownNameError
 
@@ -75,30 +73,47 @@ class FailedRun:
         return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
 
 
-__all__ = ["Contrast", "Study"]
-
-
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Results of a comparison: `counts` has an array (runs, rounds, arms) for each policy, unpacked when asked for."""
+    """Results of a comparison, as `compare` returns them: tables, curves and contrasts.
+
+    Attributes
+    ----------
+    name, seed
+        The scenario's name, with what a sweep set in it, and the seed.
+    arms, means
+        The names and the true means of the arms.
+    rounds
+        The checkpoints up to which pulls were counted.
+    chosen
+        Those of them that results are given at: the last one, unless more were asked for.
+    records
+        The finished runs of every policy, with their measures.
+    logs
+        The log files of every policy, if logs were asked for.
+    failures
+        The runs that failed.
+    """
 
     name: str
     seed: int
     arms: tuple[str, ...]
     means: Floats
     rounds: Ints
-    """The checkpoints up to which pulls were counted."""
     chosen: Ints
-    """Those of them that results are given at: the last one, unless more were asked for."""
     records: Mapping[str, Records]
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
-    _unpacked: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
+    _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
+
+    def measure(self, policy: str, name: str) -> NDArray[Any]:
+        """One measure of every run of a policy, along the first axis; "pulls" has the shape (runs, rounds, arms)."""
+        return self._of(policy).measure(name)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> dict[str, Ints]:
         """Pulls of each arm up to each checkpoint, an array (runs, rounds, arms) by policy."""
-        return Counts(self.records)
+        return {policy: records.measure("pulls") for policy, records in self.records.items()}
 
     @property
     def seconds(self) -> dict[str, Floats]:
@@ -113,30 +128,43 @@ class Study:
 
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
-        return self._unpack(policy)[0]
+        return self._regret_and_pulls(policy)[0]
 
     def pulled(self, policy: str) -> Ints:
         """Pulls of each arm up to the chosen rounds, of shape (runs, chosen, arms)."""
-        return self._unpack(policy)[1]
+        return self._regret_and_pulls(policy)[1]
 
-    def _unpack(self, policy: str) -> tuple[Floats, Ints]:
-        """Regret and pulls of every run, unpacked one by one and once: all counts together may be large."""
-        if policy not in self._unpacked:
+    def _regret_and_pulls(self, policy: str) -> tuple[Floats, Ints]:
+        """Regret and pulls of every run, computed once and run by run: all counts together may be large."""
+        if policy not in self._cache:
             records, places = self._of(policy), self._places(self.chosen)
             regret = np.empty((len(records), len(self.rounds)))
             pulls = np.empty((len(records), len(places), len(self.arms)), dtype=np.int64)
-            for place, counts in enumerate(records):
-                regret[place] = pseudo_regret(counts, self.means)
-                pulls[place] = counts[places]
-            self._unpacked[policy] = regret, pulls
-        return self._unpacked[policy]
+            for place in range(len(records)):
+                counts = records.measures[place]["pulls"]
+                regret[place], pulls[place] = pseudo_regret(counts, self.means), counts[places]
+            self._cache[policy] = regret, pulls
+        return self._cache[policy]
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name: what a study's folder gets as files."""
+        return {
+            "table": self.table(),
+            "results": self.results(),
+            "contrasts": self.contrasts(),
+            "curves": self.curves(),
+            "pulls": self.pulls(),
+            "failures": self.failed(),
+            "times": self.times(),
+        }
 
     def table(self) -> pd.DataFrame:
         """Final regret and how well the best arm was found, a row for each policy.
 
         `low` and `high` are Student's 95 % interval, `bootstrap_low` and `bootstrap_high` the bootstrap's.
         `best_arm_share` is the share of pulls on the best arm, `best_found` the share of runs in which no other arm was
-        pulled as often, with Wilson's interval.
+        pulled as often, with Wilson's interval. A measure that is a single number has its mean over the runs and
+        Student's interval.
         """
         return pd.DataFrame([self._row(policy) for policy in self.records])
 
@@ -163,9 +191,23 @@ class Study:
             "best_found": found / len(records),
             "best_found_low": found_low,
             "best_found_high": found_high,
+            **self._numbers(policy),
             "failed": failed,
             "seconds_per_run": float(records.seconds.mean()),
         }
+
+    def _numbers(self, policy: str) -> dict[str, float]:
+        """The means and intervals of the measures that are single numbers."""
+        found: dict[str, float] = {}
+        for name in self._number_names(policy):
+            spread = t_interval(self.measure(policy, name).astype(np.float64))
+            found |= {name: float(spread.mean), f"{name}_low": float(spread.low), f"{name}_high": float(spread.high)}
+        return found
+
+    def _number_names(self, policy: str) -> list[str]:
+        """The names of the measures that are single numbers."""
+        measures = self.records[policy].measures
+        return [name for name, value in measures[0].items() if np.ndim(value) == 0] if len(measures) else []
 
     def _found_best(self, pulls: Ints) -> Bools:
         """Whether the most pulled arm (last axis) is a best one; a tie with another one is none."""
@@ -187,6 +229,7 @@ class Study:
                 "best_arm_share": pulls[:, self.best].sum(axis=1) / pulls.sum(axis=1),
                 "most_pulled": np.array(self.arms)[pulls.argmax(axis=1)],
                 "best_found": self._found_best(pulls),
+                **{name: np.repeat(self.measure(policy, name), len(places)) for name in self._number_names(policy)},
             }
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)

@@ -1,114 +1,153 @@
-"""The store: one SQLite file that holds every finished run of a study, whatever happens to the study.
-
-Records: how often each arm was pulled in a run, packed small, and unpacked where someone looks."""
+"""The store of a study: every finished or failed run, in one SQLite file or in memory."""
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.experiment.identity import SCHEMA
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
-
-INCREMENT = np.dtype("<u4")
-"""What is stored: pulls between two checkpoints, which are far below 2^32."""
-LEVEL = 1
-"""zlib's fastest: half of the numbers are zeros, and more effort saves little."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What became of one policy in one run: packed counts and seconds, or why it failed."""
-
-    entry: str
-    run: int
-    counts: bytes
-    seconds: float
-    failure: str | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """The outcomes of one policy in one world, by run: packed counts of pulls (rounds, arms), and seconds."""
-
-    shape: tuple[int, int]
-    runs: Ints
-    packed: list[bytes]
-    seconds: Floats
-
-    def counts(self) -> Ints:
-        """All counts, of shape (runs, rounds, arms)."""
-        found = np.empty((len(self.runs), *self.shape), dtype=np.int64)
-        for place, counts in enumerate(self):
-            found[place] = counts
-        return found
-
-    def __iter__(self) -> Iterator[Ints]:
-        """The counts of one run after the other."""
-        return (unpack(packed, self.shape) for packed in self.packed)
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
-
-def pack(counts: Ints) -> bytes:
-    """The counts (rounds, arms), which grow over rounds, as compressed increments."""
-    return zlib.compress(np.diff(counts, axis=0, prepend=0).astype(INCREMENT).tobytes(), LEVEL)
-
-
-def unpack(packed: bytes, shape: tuple[int, int]) -> Ints:
-    """The counts as they were packed."""
-    increments = np.frombuffer(zlib.decompress(packed), dtype=INCREMENT)
-    if increments.size != shape[0] * shape[1]:
-        raise StudyError(f"a stored result has {increments.size} numbers instead of {shape[0]} x {shape[1]}")
-    return increments.reshape(shape).cumsum(axis=0, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Counts(Mapping[str, Ints]):
-    """Counts of pulls (runs, rounds, arms) for every policy, unpacked when asked for."""
-
-    records: Mapping[str, Records] = field(default_factory=dict)
-
-    def __getitem__(self, policy: str) -> Ints:
-        return self.records[policy].counts()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.records)
-
-    def __len__(self) -> int:
-        return len(self.records)
-
+from tpstream.run.measures import Measures
 
 NAME = "study.sqlite"
 TABLES = """
-CREATE TABLE IF NOT EXISTS entries (id INTEGER PRIMARY KEY, entry TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY, result_key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS done (
-    id INTEGER NOT NULL, run INTEGER NOT NULL, seconds REAL NOT NULL, counts BLOB NOT NULL, PRIMARY KEY (id, run)
+    id INTEGER NOT NULL, run INTEGER NOT NULL, seconds REAL NOT NULL, measures BLOB NOT NULL, PRIMARY KEY (id, run)
 );
 CREATE TABLE IF NOT EXISTS failed (
     id INTEGER NOT NULL, run INTEGER NOT NULL, failure TEXT NOT NULL, PRIMARY KEY (id, run)
 );
 """
+FASTEST = 1
+"""zlib's level: half of the numbers are zeros, and more effort saves little."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What became of one policy in one run: packed measures and seconds, or why it failed."""
+
+    result_key: str
+    run: int
+    measures: bytes
+    seconds: float
+    failure: str | None = None
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    """One measure as it is stored; whole numbers as differences along the first axis, which are small."""
+
+    type: str
+    shape: tuple[int, ...]
+    differences: bool
+    data: bytes
+
+
+_decoder = msgspec.msgpack.Decoder(dict[str, _Packed])
+
+
+def pack(measures: Measures) -> bytes:
+    """The measures of a run, compressed."""
+    return zlib.compress(msgspec.msgpack.encode({name: _pack(value) for name, value in measures.items()}), FASTEST)
+
+
+def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
+    """The measures as they were packed; whole numbers come back as 64-bit integers."""
+    try:
+        return {name: _unpack(value) for name, value in _decoder.decode(zlib.decompress(packed)).items()}
+    except (zlib.error, msgspec.DecodeError, ValueError, TypeError) as error:
+        raise StudyError(f"a stored result is damaged ({error}); repeat the study in another folder") from None
+
+
+def _pack(value: NDArray[Any]) -> _Packed:
+    value = np.asarray(value)
+    differences = value.dtype.kind in "iu" and value.ndim > 0
+    stored = np.diff(value, axis=0, prepend=0) if differences else value
+    if differences and stored.size:
+        stored = stored.astype(np.result_type(np.min_scalar_type(stored.min()), np.min_scalar_type(stored.max())))
+    return _Packed(stored.dtype.newbyteorder("<").str, value.shape, differences, np.ascontiguousarray(stored).tobytes())
+
+
+def _unpack(packed: _Packed) -> NDArray[Any]:
+    stored = np.frombuffer(packed.data, dtype=np.dtype(packed.type)).reshape(packed.shape)
+    return stored.cumsum(axis=0, dtype=np.int64) if packed.differences else stored
+
+
+class PackedMeasures:
+    """The measures of several runs, unpacked one by one where someone looks: all together may be large."""
+
+    def __init__(self, packed: Sequence[bytes]) -> None:
+        self.packed = packed
+
+    def __getitem__(self, place: int) -> Measures:
+        return unpack(self.packed[place])
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The finished runs of one policy in one world, by number: their measures, and the seconds that they took."""
+
+    runs: Ints
+    measures: Sequence[Measures] | PackedMeasures
+    seconds: Floats
+
+    def measure(self, name: str) -> NDArray[Any]:
+        """One measure of every run, stacked along a new first axis."""
+        found = [self.measures[place][name] for place in range(len(self))]
+        return np.stack(found) if found else np.empty(0)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryResults:
+    """Results that are kept in memory only, for a study without a folder."""
+
+    kept: dict[str, dict[int, RunResult]] = field(default_factory=dict)
+
+    def keep(self, results: Iterable[RunResult]) -> None:
+        """Keep the results."""
+        for one in results:
+            self.kept.setdefault(one.result_key, {})[one.run] = one
+
+    def finished(self, result_key: str) -> set[int]:
+        """The numbers of the finished runs under this key."""
+        return {run for run, one in self.kept.get(result_key, {}).items() if one.failure is None}
+
+    def records(self, result_key: str, runs: range) -> Records:
+        """The finished runs under this key whose numbers are in the range."""
+        found = [self.kept[result_key][run] for run in sorted(self.finished(result_key)) if run in runs]
+        return _records([(one.run, one.measures, one.seconds) for one in found])
+
+    def failures(self, result_key: str, runs: range) -> dict[int, str]:
+        """Why runs under this key failed, by number."""
+        kept = self.kept.get(result_key, {})
+        return {run: one.failure for run, one in sorted(kept.items()) if run in runs and one.failure is not None}
 
 
 class Store:
-    """Finished and failed runs, by entry (what was run) and number; in memory without a folder.
+    """Results in a file of the study's folder, by result key (the hash of what was run) and number of the run.
 
     One process at a time has it, by SQLite's own lock, which ends with the process. What one call of `keep` was given
     is there after a kill at any moment in whole or not at all: it is a transaction in a write-ahead log.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._place = str(folder / NAME) if folder else "a study in memory"
+    def __init__(self, folder: Path) -> None:
+        self._place = folder / NAME
         with self._explained():
-            self._database = sqlite3.connect(folder / NAME if folder else ":memory:", timeout=1)
+            self._database = sqlite3.connect(self._place, timeout=1)
         try:
             with self._explained():
                 self._prepare()
@@ -126,61 +165,56 @@ class Store:
             raise StudyError(f"{self._place}: has schema {schema}, this tpstream knows {SCHEMA}; choose another folder")
         self._database.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {SCHEMA}; COMMIT;")
 
-    def keep(self, outcomes: Iterable[RunResult]) -> None:
+    def keep(self, results: Iterable[RunResult]) -> None:
         """Write all of them, or none if the process dies on the way."""
         with self._explained(), self._database as database:
-            for one in outcomes:
-                database.execute("INSERT OR IGNORE INTO entries (entry) VALUES (?)", (one.entry,))
-                (number,) = database.execute("SELECT id FROM entries WHERE entry = ?", (one.entry,)).fetchone()
+            for one in results:
+                database.execute("INSERT OR IGNORE INTO keys (result_key) VALUES (?)", (one.result_key,))
+                (number,) = database.execute("SELECT id FROM keys WHERE result_key = ?", (one.result_key,)).fetchone()
                 if one.failure is None:
-                    row = (number, one.run, one.seconds, one.counts)
+                    row = (number, one.run, one.seconds, one.measures)
                     database.execute("INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?)", row)
                     database.execute("DELETE FROM failed WHERE id = ? AND run = ?", (number, one.run))
                 else:
                     failed = (number, one.run, one.failure)
                     database.execute("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", failed)
 
-    def finished(self, entry: str) -> set[int]:
-        """The runs of an entry that are done."""
-        query = "SELECT run FROM done JOIN entries USING (id) WHERE entry = ?"
-        with self._explained():
-            return {run for (run,) in self._database.execute(query, (entry,))}
+    def finished(self, result_key: str) -> set[int]:
+        """The numbers of the finished runs under this key."""
+        return {run for (run,) in self._select("run", "done", result_key)}
 
-    def records(self, entry: str, runs: range, shape: tuple[int, int]) -> Records:
-        """What is known of an entry's runs in a range."""
-        query = """SELECT run, counts, seconds FROM done JOIN entries USING (id)
-                   WHERE entry = ? AND run >= ? AND run < ? ORDER BY run"""
-        with self._explained():
-            rows = self._database.execute(query, (entry, runs.start, runs.stop)).fetchall()
-        numbers = np.array([row[0] for row in rows], dtype=np.int64)
-        return Records(shape, numbers, [row[1] for row in rows], np.array([row[2] for row in rows], dtype=np.float64))
+    def records(self, result_key: str, runs: range) -> Records:
+        """The finished runs under this key whose numbers are in the range."""
+        return _records(self._select("run, measures, seconds", "done", result_key, runs))
 
-    def failures(self, entry: str, runs: range) -> dict[int, str]:
-        """Why runs of an entry failed, by run."""
-        query = """SELECT run, failure FROM failed JOIN entries USING (id)
-                   WHERE entry = ? AND run >= ? AND run < ? ORDER BY run"""
+    def failures(self, result_key: str, runs: range) -> dict[int, str]:
+        """Why runs under this key failed, by number."""
+        return dict(self._select("run, failure", "failed", result_key, runs))
+
+    def _select(self, columns: str, table: str, result_key: str, runs: range | None = None) -> list[Any]:
+        """Rows of a table under this key, in the order of the runs; all of them, or those of a range of runs."""
+        query = f"SELECT {columns} FROM {table} JOIN keys USING (id) WHERE result_key = ?"  # noqa: S608 (our own words)
+        limits: tuple[int, ...] = () if runs is None else (runs.start, runs.stop)
+        query += " AND run >= ? AND run < ?" if limits else ""
         with self._explained():
-            return dict(self._database.execute(query, (entry, runs.start, runs.stop)).fetchall())
+            return self._database.execute(f"{query} ORDER BY run", (result_key, *limits)).fetchall()
 
     def size(self) -> int:
-        """How many runs are done, of all entries."""
+        """How many runs are finished, under all keys."""
         with self._explained():
             (size,) = self._database.execute("SELECT count(*) FROM done").fetchone()
         return int(size)
-
-    def close(self) -> None:
-        """Leave one whole file."""
-        self._database.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Close the database, which leaves one whole file."""
+        self._database.close()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """SQLite's errors as ours."""
+        """Turn SQLite's errors into ours."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -191,6 +225,15 @@ class Store:
             raise StudyError(f"{self._place}: {error}; make room or check its permissions, then go on") from None
         except sqlite3.DatabaseError as error:
             raise StudyError(f"{self._place}: is not the store of a study ({error}); choose another folder") from None
+
+
+def _records(rows: Sequence[tuple[int, bytes, float]]) -> Records:
+    """The records of rows (run, packed measures, seconds)."""
+    return Records(
+        np.array([row[0] for row in rows], dtype=np.int64),
+        PackedMeasures([row[1] for row in rows]),
+        np.array([row[2] for row in rows], dtype=np.float64),
+    )
 
 
 def kept_runs(folder: Path) -> int:

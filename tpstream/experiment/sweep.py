@@ -1,21 +1,22 @@
 """Sweeps: a comparison for every combination of values of some keys, the same random numbers for all."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
-from tpstream.engines.engine import EngineName
-from tpstream.experiment.compare import make_plan, refuse_if_all_failed, run_study
-from tpstream.experiment.folder import column_values, export
+from tpstream.experiment.execute import refuse_if_all_failed, run_study
+from tpstream.experiment.folder import export
+from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import FailedRun, Study
-from tpstream.experiment.worker import Progress
 from tpstream.figures.sweep import sweep_figure
 from tpstream.model.errors import StudyError
 from tpstream.policies.base import PolicyForm
+from tpstream.run.options import RunKeywords, run_options
 from tpstream.scenario.scenario import Scenario
 
 
@@ -38,6 +39,11 @@ class Sweep:
     def failures(self) -> tuple[FailedRun, ...]:
         """The runs that failed, of all cells."""
         return tuple(failure for study in self.studies for failure in study.failures)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name, each with the rows of every cell."""
+        tables = [study.tables() for study in self.studies]
+        return {name: self._join([table[name] for table in tables]) for name in tables[0]}
 
     def table(self) -> pd.DataFrame:
         """`Study.table` of every cell."""
@@ -73,13 +79,14 @@ class Sweep:
         return Path(path)
 
     def _joined(self, table: Callable[[Study], pd.DataFrame]) -> pd.DataFrame:
-        frames = []
-        columns = {path: column_values([settings[path] for settings in self.settings]) for path in self.paths}
-        for number, study in enumerate(self.studies):
-            frame = table(study)
-            for place, path in enumerate(self.paths):
-                frame.insert(place, path, columns[path][number])
-            frames.append(frame)
+        return self._join([table(study) for study in self.studies])
+
+    def _join(self, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+        """The frames of all cells as one, with a column for each path that was varied."""
+        for path in reversed(self.paths):
+            values = column_values([settings[path] for settings in self.settings])
+            for frame, value in zip(frames, values, strict=True):
+                frame.insert(0, path, value)
         return pd.concat(frames, ignore_index=True)
 
 
@@ -93,11 +100,10 @@ def sweep(
     first: int = 0,
     seed: int | None = None,
     jobs: int = 1,
-    engine: EngineName = "auto",
     rounds: Sequence[int] = (),
     folder: str | Path | None = None,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    **options: Unpack[RunKeywords],
 ) -> Sweep:
     """Compare the policies for every combination of values, as in `{"span": [10, 20], "policies.tp-ucb-fr.ties": ...}`.
 
@@ -109,21 +115,29 @@ def sweep(
     if not sets:
         raise StudyError("a sweep needs a key to vary; give a set as in span=100,200")
     place = None if folder is None else Path(folder)
+    varied = {path: list(values) for path, values in sets.items()}
     plan = make_plan(
         scenario,
         policies,
-        {path: list(values) for path, values in sets.items()},
+        range(first, first + runs),
+        seed,
+        rounds,
+        run_options(**options),
+        varied,
         together=together,
-        runs=runs,
-        first=first,
-        seed=seed,
-        rounds=rounds,
-        engine=engine,
-        logs=None,
     )
-    studies = run_study(plan, jobs=jobs, folder=place, executor=executor, progress=progress)
+    studies = run_study(plan, jobs=jobs, folder=place, executor=executor)
     refuse_if_all_failed(studies)
     found = Sweep(scenario.name, plan.seed, tuple(cell.settings for cell in plan.cells), tuple(studies))
     if place is not None:
-        export(place, found)
+        export(place, found.tables())
     return found
+
+
+def column_values(values: Sequence[Any]) -> list[Any]:
+    """The values of a sweep as a column of one type: numbers as they are, else text as in TOML."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return list(values)
+    if all(isinstance(value, bool) for value in values):
+        return list(values)
+    return [value if isinstance(value, str) else json.dumps(value) for value in values]

@@ -7,7 +7,8 @@ they came: when nothing of it is missing any more, or earlier in a world with a 
 at each of the times 1, 2, ..., no delays) the next event is known but for arm and value: part j of the pull of round t
 comes at time t + j - 1, and none is missing.
 
-What is said when an event of a log breaks a rule."""
+What is said when an event of a log breaks a rule.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

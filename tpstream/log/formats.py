@@ -1,6 +1,7 @@
 """What the forms of a log share: how a log ends, and its header as JSON.
 
-The forms of a log: by name, by a file's suffix and by its content."""
+The forms of a log: by name, by a file's suffix and by its content.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The reader: logs of any form, as events, columns or a table.
 
-Logs as tables."""
+Logs as tables.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """The columns of a log: their names and types, for all forms.
 
-The header of a log: everything besides the events that is needed to read, replay and judge a run."""
+The header of a log: everything besides the events that is needed to read, replay and judge a run.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

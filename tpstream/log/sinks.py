@@ -1,6 +1,7 @@
 """Sinks by name: what a kind of sink is, and one that prints.
 
-A log that is kept in memory, for a look at a short run."""
+A log that is kept in memory, for a look at a short run.
+"""
 
 import sys
 from contextlib import AbstractContextManager, nullcontext

@@ -1,6 +1,7 @@
 """The sink: a subscriber that writes what it hears to a log, in any form.
 
-Conversion: a log in another form, without loss."""
+Conversion: a log in another form, without loss.
+"""
 
 import time
 from math import inf

@@ -1,6 +1,7 @@
 """Cells: every published number beside ours, and whether it is as near as an exact implementation must be.
 
-Agreement: a number of ours beside a published one, both with their intervals."""
+Agreement: a number of ours beside a published one, both with their intervals.
+"""
 
 import math
 from dataclasses import dataclass

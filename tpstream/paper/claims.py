@@ -1,6 +1,7 @@
 """Claims: what the paper says in words, as numbers that can be true or false.
 
-The paper's claims about each setting, checked."""
+The paper's claims about each setting, checked.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

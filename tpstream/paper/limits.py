@@ -1,6 +1,7 @@
 """Limits: whether any measured regret exceeds its upper bound, or grows more slowly than the lower bound allows.
 
-Crossings: from which round on one policy's mean regret is below another's, with a bootstrap interval over runs."""
+Crossings: from which round on one policy's mean regret is below another's, with a bootstrap interval over runs.
+"""
 
 import math
 from collections.abc import Callable

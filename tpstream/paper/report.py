@@ -1,6 +1,7 @@
 """The report: tables, claims, limits and figures of a reproduction; what agrees with the paper and what does not.
 
-The report's summary: every promise of the reproduction, and whether it is kept."""
+The report's summary: every promise of the reproduction, and whether it is kept.
+"""
 
 import os
 from collections.abc import Callable

@@ -1,6 +1,7 @@
 """The report's tables of numbers: ours beside the published ones.
 
-The report's plain words about cells that differ by more than their intervals allow."""
+The report's plain words about cells that differ by more than their intervals allow.
+"""
 
 import math
 

@@ -1,6 +1,7 @@
 """The reproduction: all runs of some settings, and what every table, claim and figure is made from.
 
-Cost: what the runs took, and how much of it were random draws."""
+Cost: what the runs took, and how much of it were random draws.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +15,12 @@ import numpy as np
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.experiment.compare import compare
 from tpstream.experiment.result import Study
-from tpstream.experiment.worker import Progress
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
 from tpstream.model.interfaces import ArmRewards
 from tpstream.model.random_streams import BLOCK
 from tpstream.paper.settings import Setting
+from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario
 
 

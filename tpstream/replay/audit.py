@@ -2,7 +2,8 @@
 
 Rewards drawn again: what a log says that pulls paid is compared with what its scenario and seed give.
 
-Late parts are left out: nobody is credited with them, and their pull is settled."""
+Late parts are left out: nobody is credited with them, and their pull is settled.
+"""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 """Replay and what-if: a log is fed to a policy, or its world is run again under another one.
 
-Replay: the events of a log are told to a policy, and each of its decisions is compared with the logged one."""
+Replay: the events of a log are told to a policy, and each of its decisions is compared with the logged one.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from tpstream.model.world import World
 from tpstream.policies.base import PolicyForm
 from tpstream.policies.runner import Runner, start_policy
 from tpstream.replay.audit import Audit
-from tpstream.run.simulate import make_world, simulate
+from tpstream.run.simulate import simulate
 from tpstream.scenario.policy_choice import PolicyChoice, choose, complete
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import PolicyTable, find_policy, read_policies
@@ -339,7 +340,7 @@ def rebuild_world(log: Log, folder: str | Path) -> tuple[World | None, str]:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")
     if not np.allclose(header.means, problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")
-    return make_world(scenario, header.seed, header.run), ""
+    return scenario.build_world(header.seed, header.run), ""
 
 
 def logged_arms(log: Log, world: World) -> Ints:

@@ -1,6 +1,7 @@
 """Checks of what reward models promise, also those that are not ours.
 
-What reward models with groups share."""
+What reward models with groups share.
+"""
 
 import math
 

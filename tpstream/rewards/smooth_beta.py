@@ -2,7 +2,8 @@
 
 Z_k = maximum / groups * Beta(a_k, b_k), the world of the paper's synthetic settings; a_k = b_k = 1 is uniform.
 
-Spreads: how the sum of a group of consecutive parts is divided among them."""
+Spreads: how the sum of a group of consecutive parts is divided among them.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

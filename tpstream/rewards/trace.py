@@ -2,7 +2,8 @@
 
 The file has one row per pull: the column `arm` (names of arms, or their numbers from 0) and x1, x2, ... up to the span.
 
-Recordings: the file of a trace, read and checked value by value."""
+Recordings: the file of a trace, read and checked value by value.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,30 +1,189 @@
-"""The pulls of a run as events, straight from its decisions: all that a log of only the pulls holds."""
+"""The loop of one run: several policies take turns in one world and share the random numbers that they are paid by."""
 
-from collections.abc import Iterator
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
-from tpstream.engines.engine import Bus
+from tpstream.engines.draws import Draws
+from tpstream.engines.engine import Bus, open_engine
+from tpstream.log.schema import Detail, Header, package_versions
+from tpstream.log.writer import Sink
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import LogError, TpstreamError
 from tpstream.model.events import Events, Kind
+from tpstream.model.notes import logger
 from tpstream.model.world import World
+from tpstream.run.measures import Measures, RunMeasures
+from tpstream.run.options import Progress, RunOptions
+from tpstream.run.sinks import subscribe_all
+from tpstream.scenario.policy_choice import PolicyChoice
+from tpstream.scenario.scenario import Scenario
 from tpstream.timing.pipeline import decision_times
 
 
-def tell_pulls(world: World, stretches: Iterator[Ints], bus: Bus) -> Iterator[Ints]:
-    """The same stretches of arms; the pulls of each are told to the bus, without the totals that were shown."""
+@dataclass(frozen=True, eq=False)
+class PolicyResult:
+    """What one policy did in a run: its measures and the seconds that it took, or why it failed."""
+
+    measures: Measures = field(default_factory=dict)
+    seconds: float = 0.0
+    failure: str | None = None
+
+
+class ProgressMeter:
+    """Reports as many rounds as a run has, also if some of them are repeated or the run fails."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._left = total
+
+    def add(self, rounds: int) -> None:
+        """Report rounds that were done; those beyond the total are repetitions and are not reported."""
+        fresh = min(rounds, self._left)
+        self._left -= fresh
+        if self._progress is not None:
+            self._progress(fresh)
+
+    def finish(self) -> None:
+        """Report what is left: the run is over, if not by its last round."""
+        if self._left:
+            self.add(self._left)
+
+
+def run_policies(
+    scenario: Scenario, choices: Sequence[PolicyChoice], seed: int, run: int, rounds: Ints, options: RunOptions
+) -> list[PolicyResult]:
+    """Run every policy once on the same random numbers; pulls are counted up to each of the `rounds`.
+
+    A policy that fails is left out and the others start again: what they share may have been left in the middle of a
+    draw. Only a log that cannot be written is an error.
+    """
+    meter = ProgressMeter(options.progress, scenario.horizon * len(choices))
+    results: dict[int, PolicyResult] = {}
+    remaining = list(range(len(choices)))
+    while remaining:
+        try:
+            found = _run_policies_in_turn(
+                scenario,
+                [choices[number] for number in remaining],
+                seed,
+                run,
+                rounds,
+                options,
+                meter,
+            )
+            results |= dict(zip(remaining, found, strict=True))
+            break
+        except PolicyFailure as failure:
+            results[remaining.pop(failure.number)] = PolicyResult(failure=str(failure))
+            if options.log is not None:  # the logs of the others were begun
+                options = replace(options, log=replace(options.log, force=True))
+    meter.finish()
+    return [results[number] for number in range(len(choices))]
+
+
+def _run_policies_in_turn(
+    scenario: Scenario,
+    choices: Sequence[PolicyChoice],
+    seed: int,
+    run: int,
+    rounds: Ints,
+    options: RunOptions,
+    meter: ProgressMeter,
+) -> list[PolicyResult]:
+    """Let the policies take turns, a batch of rounds each, so that shared draws need not be kept for long."""
+    log = logger(scenario=scenario.name, seed=seed, run=run)
+    log.debug("run started", policies=[choice.label for choice in choices], horizon=scenario.horizon)
+    draws = Draws(scenario.build_world(seed, run), readers=len(choices))
+    measures = [RunMeasures(draws.world.problem, rounds) for _ in choices]
+    seconds = np.zeros(len(choices))
+    with ExitStack() as stack:
+        running: dict[int, Iterator[Ints]] = {}
+        for number, choice in enumerate(choices):
+            with _failure_of(number):
+                path = None if options.log is None else options.log.path(choice.label, run)
+                running[number] = start_run(draws, scenario, choice, options, path, stack)
+        while running:
+            for number in list(running):
+                began = time.perf_counter()
+                with _failure_of(number):
+                    arms = next(running[number], None)
+                seconds[number] += time.perf_counter() - began
+                if arms is None:
+                    del running[number]
+                    continue
+                measures[number].add(arms)
+                meter.add(len(arms))
+    log.debug("run ended", seconds=round(float(seconds.sum()), 3))
+    return [PolicyResult(one.values(), float(spent)) for one, spent in zip(measures, seconds, strict=True)]
+
+
+def start_run(
+    draws: Draws, scenario: Scenario, choice: PolicyChoice, options: RunOptions, path: Path | None, stack: ExitStack
+) -> Iterator[Ints]:
+    """Prepare one policy's run; iterating over the result runs it and gives the arms of its rounds, in batches.
+
+    Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
+    one, and the sinks are entered here and left with the stack.
+    """
+    world = scenario.build_world(draws.world.seed, draws.world.run)
+    detail: Detail = "all" if options.log is None else options.log.detail
+    engine = open_engine(
+        options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, indices=detail == "indices"
+    )
+    if path is None and not options.sinks:
+        return engine.round_batches()
+    header = make_header(scenario, choice, world.seed, world.run, detail)
+    pulls_only = Bus()
+    if path is not None and options.log is not None:
+        writer = stack.enter_context(Sink(path, header, form=options.log.format, force=options.log.force))
+        (pulls_only if detail == "pulls" else engine.bus).subscribe(f"log {path}", writer)
+    subscribe_all(engine.bus, options.sinks, header, stack)
+    batches = engine.round_batches()
+    return _publish_pulls(world, batches, pulls_only) if pulls_only.names else batches
+
+
+def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
+    """The header of this run's log."""
+    problem = scenario.problem()
+    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
+    return Header(
+        scenario=scenario.resolved(),
+        policy=choice.label,
+        kind=choice.form.name,
+        parameters=choice.parameters.model_dump(mode="json"),
+        seed=seed,
+        run=run,
+        arms=list(problem.names),
+        means=problem.means.tolist(),
+        maxima=problem.maxima.tolist(),
+        span=problem.span,
+        horizon=problem.horizon,
+        groups=problem.groups,
+        clairvoyant=choice.form.clairvoyant,
+        detail=detail,
+        versions=package_versions(),
+    )
+
+
+def _publish_pulls(world: World, batches: Iterator[Ints], bus: Bus) -> Iterator[Ints]:
+    """The same batches of arms; on the way the pulls of each are published as events, and nothing else."""
     times = None if world.timing.arrivals.regular else decision_times(world)
     done = 0
-    for arms in stretches:
+    for arms in batches:
         rounds = np.arange(done + 1, done + len(arms) + 1)
-        bus.publish(pull_events(rounds, arms, rounds.astype(np.float64) if times is None else times[rounds - 1]))
+        bus.publish(_pull_events(rounds, arms, rounds.astype(np.float64) if times is None else times[rounds - 1]))
         done += len(arms)
         yield arms
 
 
-def pull_events(rounds: Ints, arms: Ints, times: Floats) -> Events:
-    """These decisions as events, which are counted for themselves."""
-    nothing = np.zeros(len(rounds), dtype=np.int64)
+def _pull_events(rounds: Ints, arms: Ints, times: Floats) -> Events:
+    """These decisions as events, numbered among themselves and without the totals that a policy was shown."""
     return Events(
         seq=rounds - 1,
         time=times,
@@ -32,6 +191,34 @@ def pull_events(rounds: Ints, arms: Ints, times: Floats) -> Events:
         round=rounds,
         pull=rounds,
         arm=arms,
-        part=nothing,
+        part=np.zeros(len(rounds), dtype=np.int64),
         value=np.full(len(rounds), np.nan),
     )
+
+
+class PolicyFailure(Exception):  # noqa: N818 (caught by `run_policies`, never shown)
+    """A policy failed in a run; `number` is its place among the policies."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+        self.number = number
+
+
+@contextmanager
+def _failure_of(number: int) -> Iterator[None]:
+    """Take what is raised inside as the failure of this policy, unless a log could not be written."""
+    try:
+        yield
+    except LogError:
+        raise
+    except Exception as error:
+        raise PolicyFailure(number, error_line(error)) from error
+
+
+def error_line(error: Exception) -> str:
+    """One line about an error; one that is not an error of tpstream is told with its place in the source."""
+    ours = isinstance(error, TpstreamError)
+    text = " ".join((str(error) if ours else f"{type(error).__name__}: {error}").split())
+    origin = error.__cause__ if ours else error
+    frames = traceback.extract_tb(origin.__traceback__) if origin and not isinstance(origin, TpstreamError) else []
+    return f"{text} ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else text

@@ -11,6 +11,8 @@ from tpstream.model.errors import LogError
 from tpstream.model.interfaces import Subscriber
 from tpstream.run.sinks import SinkChoice, choose_sink
 
+DEFAULT_FORMAT = "jsonl"
+"""Of a study's logs."""
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
 
@@ -22,7 +24,7 @@ class LogOptions:
     place: Path
     """The file of a single run, or the folder of a study's logs."""
     format: str | None = None
-    """None: what the suffix of the file says."""
+    """None: what the ending of the file says; a study's logs are JSON lines then."""
     detail: Detail = "all"
     force: bool = False
 
@@ -33,7 +35,7 @@ class LogOptions:
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
         plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
-        return self.place / f"{plain}.run-{run:03d}.{self.format}"
+        return self.place / f"{plain}.run-{run:03d}.{self.format or DEFAULT_FORMAT}"
 
 
 @dataclass(frozen=True)

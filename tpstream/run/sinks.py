@@ -1,4 +1,4 @@
-"""Sinks as they are asked for: by name and settings, opened once for every run."""
+"""Sinks that a user asks for by name and settings; each is opened once for every run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +11,7 @@ from tpstream.engines.engine import Bus
 from tpstream.log import SINKS
 from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
-from tpstream.model.errors import PolicyError, SubscriberError, TpstreamError
+from tpstream.model.errors import PolicyError, SubscriberError, user_code
 from tpstream.model.interfaces import Subscriber
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
@@ -20,18 +20,18 @@ from tpstream.scenario.tables import read
 
 @dataclass(frozen=True)
 class SinkChoice:
-    """A kind of sink with its settings, as plain values that travel to other processes."""
+    """A kind of sink with its settings, as plain values that can be sent to other processes."""
 
     kind: str
     given: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """How error messages name it."""
         return f"sink {self.kind}"
 
     def open(self, header: Header) -> Any:
-        """The sink of one run, not yet entered."""
+        """A new sink for one run; the caller enters it as a context manager."""
         kind = cast("SinkKind", SINKS.find(self.kind))
         return kind.open(read(kind.settings, self.given), header)
 
@@ -51,7 +51,7 @@ def choose_sink(spec: str) -> SinkChoice:
 
 
 def subscribe_all(bus: Bus, sinks: Sequence["SinkChoice | Subscriber"], header: Header, stack: ExitStack) -> None:
-    """Let all sinks hear the run; those that are context managers are left with the stack."""
+    """Subscribe all sinks to the bus; those that are context managers are entered here and left with the stack."""
     for sink in sinks:
         if isinstance(sink, SinkChoice):
             bus.subscribe(sink.name, stack.enter_context(_entered(sink.name, sink.open, header)))
@@ -64,26 +64,16 @@ def subscribe_all(bus: Bus, sinks: Sequence["SinkChoice | Subscriber"], header: 
 
 @contextmanager
 def _entered(name: str, make: Any, header: Header) -> Iterator[Subscriber]:
-    """The sink, entered; what it raises on its way in or out is told with its name."""
+    """Enter the sink and leave it at the end; what it raises on entering or leaving becomes an error with its name."""
     with ExitStack() as stack:
-        with _blamed(name, "opened"):
+        with user_code(SubscriberError, name, "when it was opened"):
             sink = stack.enter_context(make(header))
         try:
             yield sink
         except BaseException as error:
-            # It is told why the run ends, and cannot make it go on.
-            with _blamed(name, "closed"):
+            # The sink learns why the run ends, and cannot make it go on.
+            with user_code(SubscriberError, name, "when it was closed"):
                 stack.pop_all().__exit__(type(error), error, error.__traceback__)
             raise
-        with _blamed(name, "closed"):
+        with user_code(SubscriberError, name, "when it was closed"):
             stack.close()
-
-
-@contextmanager
-def _blamed(name: str, when: str) -> Iterator[None]:
-    try:
-        yield
-    except TpstreamError:
-        raise
-    except Exception as error:
-        raise SubscriberError(f"{name} raised {type(error).__name__} when it was {when}: {error}") from error

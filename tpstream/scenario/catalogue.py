@@ -1,6 +1,7 @@
 """The catalogue: what can be used by name, with a line about each.
 
-The JSON Schema of scenario files, by which editors complete and check them."""
+The JSON Schema of scenario files, by which editors complete and check them.
+"""
 
 import inspect
 import json

@@ -1,6 +1,7 @@
 """Files: where a scenario is found, and its text as a mapping.
 
-The scenarios that ship with the package, by name."""
+The scenarios that ship with the package, by name.
+"""
 
 import re
 import tomllib

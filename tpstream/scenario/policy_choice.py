@@ -1,6 +1,7 @@
 """Choices: a policy with its parameters, from a table of the scenario, from one word, or from an object.
 
-Policies as they were asked for: before a world fills in what is left open."""
+Policies as they were asked for: before a world fills in what is left open.
+"""
 
 import re
 import tomllib

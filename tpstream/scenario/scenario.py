@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.world import Problem, Timing
+from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards.base import check_rewards
 from tpstream.scenario.files import find_file, read_toml
@@ -228,6 +228,10 @@ class Scenario(BaseModel):
             groups=rewards.groups,
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
         )
+
+    def build_world(self, seed: int, run: int) -> World:
+        """The world of one run."""
+        return World(self.problem(), self.build_rewards(), seed=seed, run=run, drain=self.drain, timing=self.timing())
 
     def policy(self, spec: str | PolicyForm) -> PolicyChoice:
         """The policy of that label or kind, or as in "tp-ucb-fr:groups=50", or of an object in one of the two forms."""

@@ -18,7 +18,6 @@ from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
 from tpstream.replay.replay import Follower
-from tpstream.run.simulate import make_world
 from tpstream.scenario.policy_choice import complete
 from tpstream.scenario.scenario import Scenario
 from tpstream.testing.probe import Subject, subject_of
@@ -73,7 +72,7 @@ def _place(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -
     """One of the worlds, and the policy's parameters in it."""
     scenario = Scenario(**{**_keys(), **WORLDS[where]})
     chosen = complete(subject.name, subject.definition, dict(parameters or {}), scenario.problem())
-    return make_world(scenario, scenario.seed, 0), chosen.parameters
+    return scenario.build_world(scenario.seed, 0), chosen.parameters
 
 
 def _check_world(subject: Subject, where: str, world: World, parameters: Parameters) -> None:

@@ -1,6 +1,7 @@
 """The check of arrival processes.
 
-The check of delays, in all three forms."""
+The check of delays, in all three forms.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,6 +1,7 @@
 """Arrivals: when decisions are due.
 
-Ramps: decisions at random at a rate that changes linearly and then stays; accrual that speeds up."""
+Ramps: decisions at random at a rate that changes linearly and then stays; accrual that speeds up.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -2,7 +2,8 @@
 
 Reward-dependent delays: bad outcomes are reported sooner, or later, than good ones.
 
-Lumps: the whole reward of a pull arrives at one delayed moment, the classical delayed feedback."""
+Lumps: the whole reward of a pull arrives at one delayed moment, the classical delayed feedback.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 Lags: the laws of those that come out of a formula. Their settings know how to draw them.
 
-Empirical lags: drawn with replacement from lags that were observed."""
+Empirical lags: drawn with replacement from lags that were observed.
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Missing parts: each is lost with some probability, on its own; a visit is skipped, a form not filled in.
 
-Drop-out: after a random moment nothing more comes of a pull; a patient moves away, a customer leaves."""
+Drop-out: after a random moment nothing more comes of a pull; a patient moves away, a customer leaves.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Self

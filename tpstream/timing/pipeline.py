@@ -2,7 +2,8 @@
 
 Checks of what delays and arrival processes give, also those that are not ours.
 
-When decisions are due, and how time is cut for the world outside the engines."""
+When decisions are due, and how time is cut for the world outside the engines.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Trials: many runs to their last read-out, and their operating characteristics."""
+"""Running trials: many runs to their last read-out, each read from its log and then forgotten."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -6,17 +6,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Unpack
 
-from tpstream.experiment.compare import Expecting, make_plan, refuse_if_all_failed, run_study
+from tpstream.experiment.execute import Expecting, refuse_if_all_failed, run_study
+from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import Study
-from tpstream.experiment.worker import Logs, Progress
 from tpstream.policies.base import PolicyForm
+from tpstream.run.options import RunKeywords, run_options
 from tpstream.scenario.policy_choice import request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.characteristics import FIXED, Trial, read_trial
 
-AT_ONCE = 50
-"""Runs whose logs are on the disk at one time, if nobody wants to keep them."""
+RUNS_ON_DISK = 50
+"""Runs whose logs are on the disk at one time, if they are not to be kept."""
 
 
 def trial(
@@ -27,68 +29,69 @@ def trial(
     seed: int | None = None,
     jobs: int = 1,
     logs: str | Path | None = None,
-    force: bool = False,
-    progress: Progress | None = None,
+    **options: Unpack[RunKeywords],
 ) -> Trial:
-    """Run a scenario to its last read-out under every policy, and under fixed randomisation (`uniform`) in any case.
+    """Judge policies as designs of a trial, against fixed randomisation.
 
-    `logs` keeps the event logs that everything is computed from, and the torn ones of runs that failed. The numbers of
-    runs, seeds and cores mean what they do in `compare`. A run that fails is in `failures`; if all fail, that is an
-    error.
+    Every run goes on until the last part of the last pull is known (`drain`). The policy `uniform`, fixed
+    randomisation, runs in any case.
+
+    Parameters
+    ----------
+    scenario, policies, runs, seed, jobs
+        As in `compare`.
+    logs
+        A folder that keeps the event logs from which everything is computed, also those of runs that failed, up to
+        the failure. By default they are written to a temporary folder and removed.
+    **options
+        `engine`, `force`, `sinks` and `progress`, as in `simulate`.
+
+    Returns
+    -------
+    Trial
+        Operating characteristics of every policy. A run that failed is in its `failures`.
+
+    Raises
+    ------
+    StudyError
+        If all runs fail.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, trial
+    >>> found = trial(Scenario.load("medical-trial").with_(horizon=40), ["tp-ucb-ew"], runs=2)
+    >>> found.table()["policy"].tolist()
+    ['uniform', 'tp-ucb-ew']
     """
     drained = scenario if scenario.drain else scenario.with_(drain=True).noted({"drain": True})
-    asked = with_kinds(drained, policies, [FIXED])
+    requested = with_kinds(drained, policies, [FIXED])
+    progress = options.get("progress")
     if isinstance(progress, Expecting):
-        progress.expect(drained.horizon * len(asked) * runs)
-    tell = None if progress is None else partial(progress)  # what is to be expected was told
+        progress.expect(drained.horizon * len(requested) * runs)
+        options["progress"] = partial(progress)  # each batch of runs would expect rounds of its own
     found = []
-    for some in batches(runs, AT_ONCE if logs is None else runs):
+    for batch in _batches(runs, RUNS_ON_DISK if logs is None else runs):
         with TemporaryDirectory(prefix="tpstream-trial-") if logs is None else nullcontext(logs) as folder:
-            place = Logs(Path(folder), "arrow", "all", force)
-            found.append(run_some(drained, asked, some, seed=seed, jobs=jobs, logs=place, progress=tell))
+            asked = run_options(folder, **(options | {"log_format": "arrow", "log_detail": "all"}))
+            plan = make_plan(drained, requested, batch, seed, (), asked)
+            (study,) = run_study(plan, jobs=jobs, folder=None, executor=None)
+            whole = [path for paths in study.logs.values() for path in paths]
+            found.append((study, read_trial(whole) if whole else None))
     refuse_if_all_failed([study for study, _ in found])
-    return join(found, [one.label for one in request_policies(drained, asked)])
+    return _join(found, [one.label for one in request_policies(drained, requested)])
 
 
-def batches(runs: int, most: int) -> list[range]:
-    """The numbers of the runs, so many at most at a time; where none is asked for it is the study that complains."""
-    return [range(first, min(first + most, runs)) for first in range(0, runs, most)] if runs > 0 else [range(0)]
+def _batches(runs: int, most: int) -> list[range]:
+    """The numbers of the runs, at most so many together; for no runs at all a batch that the plan refuses."""
+    return [range(first, min(first + most, runs)) for first in range(0, runs, most)] or [range(runs)]
 
 
-def run_some(
-    scenario: Scenario,
-    policies: Sequence[str | PolicyForm],
-    runs: range,
-    *,
-    seed: int | None,
-    jobs: int,
-    logs: Logs,
-    progress: Progress | None,
-) -> tuple[Study, Trial | None]:
-    """Some runs, and what the logs of those say that did not fail; the others' are torn."""
-    plan = make_plan(
-        scenario,
-        policies,
-        {},
-        together=False,
-        runs=len(runs),
-        first=runs.start,
-        seed=seed,
-        rounds=(),
-        engine="auto",
-        logs=logs,
-    )
-    (study,) = run_study(plan, jobs=jobs, folder=None, executor=None, progress=progress)
-    whole = [path for paths in study.logs.values() for path in paths]
-    return study, read_trial(whole) if whole else None
-
-
-def join(found: Sequence[tuple[Study, Trial | None]], policies: Sequence[str]) -> Trial:
-    """Runs of the same trial together, with the policies in this order; one that always failed has no outcome."""
-    pieces = [piece for _, piece in found if piece is not None]
+def _join(found: Sequence[tuple[Study, Trial | None]], policies: Sequence[str]) -> Trial:
+    """Batches of runs of the same trial as one, with the policies in this order."""
+    trials = [one for _, one in found if one is not None]
     failures = [failure for study, _ in found for failure in study.failures]
     return replace(
-        pieces[0],
-        outcomes={policy: [one for piece in pieces for one in piece.outcomes.get(policy, ())] for policy in policies},
+        trials[0],
+        outcomes={policy: [run for one in trials for run in one.outcomes.get(policy, ())] for policy in policies},
         failures=tuple(sorted(failures, key=lambda failure: (policies.index(failure.policy), failure.run))),
     )
