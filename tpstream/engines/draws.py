@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import RewardError, user_code
+from tpstream.model.errors import RewardError, TpstreamError, user_error
 from tpstream.model.events import Kind
 from tpstream.model.interfaces import Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop
@@ -77,13 +77,18 @@ class Draws:
     def _draw(self, arm: int) -> tuple[Floats, Floats]:
         """The rewards of the arm's next block and their totals, checked; fewer than a block where a record ends."""
         model, name, first = self.world.rewards.arms[arm], self.world.problem.names[arm], self._drawn[arm]
-        pulls = f"for pulls {first + 1} to {first + BLOCK} of the arm"
-        with user_code(RewardError, f"{self.world.rewards.name} of arm {name!r}: drawing", pulls):
+        try:
             if not self._recorded[arm]:
                 block, expected = model.sample(self._rewards[arm], BLOCK), BLOCK
             else:
                 block = cast("Recorded", model).recorded(first, BLOCK)
                 expected = len(block)
+        except TpstreamError:
+            raise
+        except Exception as error:
+            who = f"{self.world.rewards.name} of arm {name!r}: drawing"
+            pulls = f"for pulls {first + 1} to {first + BLOCK} of the arm"
+            raise user_error(RewardError, who, pulls, error) from error
         if expected == 0:
             raise RewardError(
                 f"arm {name!r} has no recorded pull {first + 1}, but the policy pulls it once more; "
