@@ -1,5 +1,7 @@
 """Two engines, one truth: SimPy and the compiled loops give the same events, indices and decisions, bit for bit."""
 
+import os
+
 import numba
 import numpy as np
 import pytest
@@ -32,7 +34,8 @@ from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 SEVERAL = st.data()
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-MANY = 40 if INTERPRETED else 500
+MANY = 40 if INTERPRETED else {"search": 5000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 500)
+"""Examples of each search: fewer as plain Python, more in `make verify`."""
 HEARING = {
     "all": tuple(HANDLERS),
     "groups": ("on_pull", "on_received", "on_group", "on_closed"),
