@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper test lint types imports unit clean
+.PHONY: help demo paper test lint types imports unit verify clean
 
 help:  ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,15 +37,22 @@ types: $(VENV)/installed-dev
 imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
-# Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python.
-INTERPRETED := tests/policies/test_policies.py tests/policies/test_exact_sums.py tests/model/test_pull_rows.py tests/engines/test_time_order.py tests/engines/test_planted_faults.py tests/engines/test_parity.py tests/log/test_contract.py tests/analysis/test_log_regret.py
+# Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python; the faults
+# that are planted into loops run only there, since each would compile every loop anew.
+INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/log/test_contract.py tests/analysis/test_log_regret.py \
+	$(addprefix tests/engines/test_,time_order.py planted_faults.py parity.py parity_faults.py)
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 unit: $(VENV)/installed-dev
-	COVERAGE_FILE=.coverage.compiled $(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=0
+	COVERAGE_FILE=.coverage.compiled $(PYTEST) --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
-		$(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
+		$(PYTEST) --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
 	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted
 	$(BIN)/coverage report
+
+verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, and a wider search for differences between the engines
+	$(PYTEST) -m verify
+	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/replay tests/log/test_formats.py
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

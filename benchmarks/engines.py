@@ -34,6 +34,7 @@ POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 SIMPY_ROUNDS, PYTHON_ROUNDS = 2000, 2000
 PYTHON = """
 import sys, time
+from tpstream import Scenario, simulate
 scenario = Scenario.load("setting-1").with_(horizon=int(sys.argv[2]))
 simulate(scenario, sys.argv[1], engine="compiled")
 began = time.thread_time()

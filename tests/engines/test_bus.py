@@ -126,7 +126,7 @@ def test_error_on_the_last_batch_is_not_lost() -> None:
 def test_policy_that_raises_is_named() -> None:
     """A policy is a subscriber like any other."""
     with pytest.raises(SubscriberError, match="'policy mine' raised ZeroDivisionError"):
-        SimpyEngine(small_world(), _policy_that_breaks(), "mine").run()
+        list(SimpyEngine(small_world(), _policy_that_breaks(), "mine").round_batches())
 
 
 def _policy_that_breaks() -> Decider:
@@ -155,7 +155,7 @@ def test_any_exception_of_a_decision_is_reported() -> None:
     policy, error = Decider(0), PickyError("it", 7)
     policy.decide = Breaker(-1, error).hear_nothing  # type: ignore[method-assign]
     with pytest.raises(Exception, match="it is 7") as caught:
-        SimpyEngine(small_world(), policy, "mine").run()
+        list(SimpyEngine(small_world(), policy, "mine").round_batches())
     assert error in chain(caught.value)
 
 
@@ -169,7 +169,7 @@ def test_errors_of_a_log_pass_as_they_are() -> None:
 def test_impossible_decision_is_an_error(arm: int) -> None:
     """A policy that decides for an arm that does not exist is named, with the arm and the round."""
     with pytest.raises(PolicyError, match=rf"'mine' decided for arm {arm} in round 1; arms are 0 to 1"):
-        SimpyEngine(small_world(), Decider(arm), "mine").run()
+        list(SimpyEngine(small_world(), Decider(arm), "mine").round_batches())
 
 
 @pytest.mark.parametrize("name", ["ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform"])
@@ -193,7 +193,7 @@ class Vandal:
 
 
 def test_bus_without_subscribers_is_silent() -> None:
-    """Nothing happens if nobody listens."""
+    """A bus without subscribers takes events and does nothing."""
     none = np.zeros(0, dtype=np.int64)
     events = Events(none, none.astype(float), none.astype(np.int8), none, none, none, none, none.astype(float))
     assert Bus().publish(events) is None

@@ -39,9 +39,9 @@ FIT: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _nothing_was_told() -> Iterator[None]:
-    selection._tell.cache_clear()
+    selection._note_choice.cache_clear()
     yield
-    selection._tell.cache_clear()
+    selection._note_choice.cache_clear()
 
 
 @pytest.mark.parametrize("keys", FIT.values(), ids=FIT)
@@ -56,7 +56,7 @@ def test_the_compiled_engine_is_taken_where_it_can_serve(keys: dict[str, Any]) -
 
 @pytest.mark.parametrize(("keys", "reason"), UNFIT.values(), ids=UNFIT)
 def test_what_cannot_be_compiled_is_an_error_that_says_why(keys: dict[str, Any], reason: str) -> None:
-    """PolicyRequest for by name, the compiled engine refuses with the reason and the remedy; auto takes SimPy."""
+    """Asked for by name, the compiled engine refuses with the reason and the remedy; auto takes SimPy."""
     scenario = small(**keys)
     with pytest.raises(EngineError, match='use engine "simpy" or "auto"') as raised:
         simulate(scenario, "tp-ucb-fr", engine="compiled")
@@ -73,7 +73,7 @@ def test_a_policy_in_python_cannot_be_compiled() -> None:
 
 
 def test_a_fall_to_simpy_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever looks is told once, with the reason, that auto took SimPy; asked for by name, nothing is told."""
+    """That auto took SimPy is noted once, with the reason; if SimPy is asked for by name, nothing is noted."""
     monkeypatch.setenv(NOTES, "1")
     scenario = small(**UNFIT["arrivals"][0])
     for engine in ("simpy", "auto", "auto"):
@@ -90,11 +90,11 @@ def test_compiling_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))
     told = []
     for _ in range(2):
-        loader.load_for.cache_clear()
+        loader._load.cache_clear()
         simulate(small(), "uniform")
         told.append(capsys.readouterr().err.splitlines())
     assert told[1] == []
     (line,) = told[0]
     assert line.startswith("level=info event=compiling policy=uniform")
     assert str(tmp_path) in line
-    loader.load_for.cache_clear()
+    loader._load.cache_clear()

@@ -1,5 +1,7 @@
 """Two engines, one truth: SimPy and the compiled loops give the same events, indices and decisions, bit for bit."""
 
+import os
+
 import numba
 import numpy as np
 import pytest
@@ -7,34 +9,42 @@ from heard import HANDLERS, policy_with
 from hypothesis import given, settings, strategies as st
 from parity import (
     BUILTIN,
+    Case,
+    calls_of,
     case_of,
     cases,
     different_call,
+    different_row,
     first_difference,
     long_worlds,
     recorded_worlds,
+    replay_state,
     run_compiled,
     run_simpy,
+    timed_worlds,
 )
 from worlds import table_world, world_of
 
 from tpstream import Scenario
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
+from tpstream.policies.base import GroupParameters
 from tpstream.testing.runs import PlainArm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 SEVERAL = st.data()
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-MANY = 40 if INTERPRETED else 500
+MANY = 40 if INTERPRETED else {"search": 5000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 500)
+"""Examples of each search: fewer as plain Python, more in `make verify`."""
 HEARING = {
     "all": tuple(HANDLERS),
     "groups": ("on_pull", "on_received", "on_group", "on_closed"),
+    "losses": ("on_pull", "on_lost"),
     "parts": ("on_pull", "on_partial", "on_closed"),
     "closed": ("on_pull", "on_closed"),
     "decides": (),
 }
-"""What a policy may hear; the loop without a log takes another way through each of them."""
+"""Which handlers a policy may have; the loop without a log takes another way through each of them."""
 WRITING = {name: policy_with(*handlers, clairvoyant=name == "closed") for name, handlers in HEARING.items()}
 
 
@@ -51,7 +61,7 @@ def test_engines_agree(policy: str, data: st.DataObject) -> None:
 @pytest.mark.skipif(INTERPRETED, reason="would take hours")
 @pytest.mark.parametrize("policy", BUILTIN)
 def test_engines_agree_for_long(policy: str) -> None:
-    """The same for 20 000 rounds of the paper's Setting 1: some stretches, many blocks and flushes."""
+    """The same for 20 000 rounds of the paper's Setting 1: some batches of rounds, many blocks and flushes."""
     scenario = Scenario.load("setting-1").with_(horizon=20_000)
     assert scenario.horizon > 4 * ROUNDS_PER_BATCH
     assert first_difference(case_of(scenario.build_world(1, 0), policy)) is None
@@ -61,15 +71,15 @@ def test_engines_agree_for_long(policy: str) -> None:
 @settings(max_examples=6)
 @given(SEVERAL)
 def test_engines_agree_over_blocks(policy: str, data: st.DataObject) -> None:
-    """The same where arms use up blocks, at the very end too, and the horizon is that of a stretch or of none."""
+    """The same where arms use up blocks, at the very end too, and the horizon is about the end of a block."""
     assert first_difference(data.draw(cases(POLICIES.find(policy), long_worlds()))) is None
 
 
 @pytest.mark.parametrize(
     "horizon", [ROUNDS_PER_BATCH - 1, ROUNDS_PER_BATCH, ROUNDS_PER_BATCH + 1, 2 * ROUNDS_PER_BATCH]
 )
-def test_engines_agree_over_stretches(horizon: int) -> None:
-    """The same where the horizon is about the end of a stretch."""
+def test_engines_agree_over_batches(horizon: int) -> None:
+    """The same where the horizon is about the end of a batch of rounds."""
     world = world_of([PlainArm(1.0, 2)] * 9, span=2, horizon=horizon, groups=1, drain=True)
     assert first_difference(case_of(world, "uniform")) is None
 
@@ -81,6 +91,17 @@ def test_engines_agree_over_stretches(horizon: int) -> None:
 def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject) -> None:
     """A policy that writes down every call, with its values, has written the same in all engines."""
     assert different_call(data.draw(cases(WRITING[hearing]))) is None
+
+
+@pytest.mark.slow
+@settings(max_examples=MANY // 5)
+@given(timed_worlds())
+def test_replay_makes_the_same_calls_at_real_times(world: World) -> None:
+    """Where time is real-valued, a replay of the events makes the calls that SimPy made, at the same times."""
+    case = Case(world, WRITING["all"], GroupParameters())
+    reference = run_simpy(case)
+    assert reference.events is not None
+    assert different_row(calls_of(reference.state), calls_of(replay_state(case, reference.events))) is None
 
 
 @settings(max_examples=60)

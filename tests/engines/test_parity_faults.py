@@ -1,4 +1,8 @@
-"""Parity can fail: faults planted in the engines are found by the same search that finds none in them as they are."""
+"""Parity can fail: faults planted in the engines are found by the same search that finds none in them as they are.
+
+The tests that plant a fault run only with the JIT off, in the second pass of `make test` (NUMBA_DISABLE_JIT=1). With it
+each of them would compile every loop anew, and a fault is the same in plain Python.
+"""
 
 import importlib.util
 import sys
@@ -6,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import numba
 import numpy as np
 import pytest
 from heard import HANDLERS, policy_with
@@ -17,6 +22,7 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies import POLICIES, handlers, loader, runner
 from tpstream.policies.base import SharedPolicy
 
+INTERPRETED = bool(numba.config.DISABLE_JIT)
 FEW = 100
 SEARCH = settings(phases=[Phase.generate], database=None, deadline=None)
 PLACES = {
@@ -24,7 +30,7 @@ PLACES = {
     compiled_general_loop: [(compiled_general, "compiled_general_loop")],
     handlers: [(runner, "handlers"), (loader, "handlers")],
 }
-"""The modules that are loaded for each policy, and the names by which they are known."""
+"""The modules that are loaded for each policy, and the names by which other modules know them."""
 FAULTS = {
     "parts delivered in reverse, without a log": (
         compiled_plain_loop,
@@ -37,21 +43,21 @@ FAULTS = {
         "groups",
         """    slot = place_of(newest, groups * subscriptions.width - 1, span)
     for group in range(groups - 1, -1, -1):
-        on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+        on_group(state, memory.arms[slot], slot, group, memory.groups[slot, group])
         slot += subscriptions.width
         if slot >= span:
             slot -= span
 """,
         """    for group in range(groups):
         slot = place_of(newest, (group + 1) * subscriptions.width - 1, span)
-        on_group(state, plain.arms[slot], group, plain.groups[slot, group])
+        on_group(state, memory.arms[slot], slot, group, memory.groups[slot, group])
 """,
     ),
     "everything delivered in reverse, with a log": (
         compiled_general_loop,
         "uniform",
-        "    if general.length[place] == 0:\n",
-        "    general.node_next[node] = general.head[place] if general.length[place] > 0 else -1\n    if True:\n",
+        "    if memory.length[place] == 0:\n",
+        "    memory.node_next[node] = memory.head[place] if memory.length[place] > 0 else -1\n    if True:\n",
     ),
     "groups complete a part too early, without a log": (
         compiled_plain_loop,
@@ -62,8 +68,8 @@ FAULTS = {
     "groups complete a part too early, in SimPy": (
         handlers,
         "tp-ucb-ew",
-        "ear.filled[slot, group] == subscriptions.width",
-        "ear.filled[slot, group] == max(1, subscriptions.width - 1)",
+        "subscriptions.filled[slot, group] == subscriptions.width",
+        "subscriptions.filled[slot, group] == max(1, subscriptions.width - 1)",
     ),
     "the first group is taken for the second": (
         handlers,
@@ -74,8 +80,8 @@ FAULTS = {
     "parts paid a round late, without a log": (
         compiled_plain_loop,
         "tp-ucb-fr",
-        "plain.due[arm, slot + part] += plain.pool[arm, row, part]",
-        "plain.due[arm, (slot + part + 1) % span] += plain.pool[arm, row, part]",
+        "memory.due[arm, slot + part] += memory.pool[arm, row, part]",
+        "memory.due[arm, (slot + part + 1) % span] += memory.pool[arm, row, part]",
     ),
     "pulls closed before their last part": (
         compiled_plain_loop,
@@ -83,33 +89,81 @@ FAULTS = {
         "if round >= span:",
         "if round + 1 >= span:",
     ),
-    "a total added in another order": (
+    "the total of the pull before": (
         compiled_general_loop,
         "ucb1",
-        "        total += general.rewards[slot, part]",
-        "        total += general.rewards[slot, general.rewards.shape[1] - 1 - part]",
+        "shown = memory.totals[arm, row]",
+        "shown = memory.totals[arm, max(row - 1, 0)]",
     ),
     "nothing drained": (
         compiled_general_loop,
         "oracle",
-        "if due > general.horizon and not general.drain:",
-        "if due > general.horizon:",
+        "if due > memory.horizon and not memory.drain:",
+        "if due > memory.horizon:",
     ),
     "the last pull of a block left out": (
         compiled_plain_loop,
         "long tp-ucb-fr",
-        "if row == plain.totals.shape[1]:",
-        "if row == plain.totals.shape[1] - 1:",
+        "if row == memory.totals.shape[1]:",
+        "if row == memory.totals.shape[1] - 1:",
+    ),
+    "a lost part told twice": (
+        handlers,
+        "losses",
+        "    if subscriptions.lost:\n        on_lost(",
+        "    for _ in range(2):\n        on_lost(",
+    ),
+    "a lost part not told, with a log": (
+        compiled_general_loop,
+        "losses",
+        "        notify(state, subscriptions, kind,",
+        "        if kind != DROPPED:\n            notify(state, subscriptions, kind,",
+    ),
+    "a late part told as lost": (handlers, "losses", "kind == DROPPED", "kind in (DROPPED, DROPPED - 1)"),
+    "the slot of a closed pull": (handlers, "losses", "slot if subscriptions.owners[slot] == pull else -1", "slot"),
+    "the clock of the event before": (
+        handlers,
+        "all",
+        "set_clock(state, time[event])",
+        "set_clock(state, time[max(event - 1, 0)])",
+    ),
+    "the clock of the round before, with a log": (
+        compiled_general_loop,
+        "all",
+        "set_clock(state, round)",
+        "set_clock(state, round - 1)",
+    ),
+    "the clock of the round before, without a log": (
+        compiled_plain_loop,
+        "all",
+        "set_clock(state, round)",
+        "set_clock(state, round - 1)",
+    ),
+    "what was received told at the time after": (
+        handlers,
+        "all",
+        "            notify_received(state, subscriptions)\n        set_clock(state, time[event])\n",
+        """            set_clock(state, time[event])
+            notify_received(state, subscriptions)
+        set_clock(state, time[event])
+""",
+    ),
+    "the slot of another pull told with a group": (
+        compiled_plain_loop,
+        "groups",
+        "            on_group(state, memory.arms[slot], slot, groups - 1,",
+        "            on_group(state, memory.arms[slot], newest, groups - 1,",
     ),
 }
-"""Where, for whom, what stands there, and what the fault puts in its place."""
+"""Where the fault is, for which policy, what stands there, and what the fault puts in its place."""
 WRITING = {
     "all": policy_with(*HANDLERS),
     "groups": policy_with("on_pull", "on_received", "on_group", "on_closed"),
+    "losses": policy_with("on_pull", "on_lost"),
 }
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(not INTERPRETED, reason="run with the JIT off by make test")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search for a difference finds the fault."""

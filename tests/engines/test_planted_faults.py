@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from worlds import VARIANTS, build_policy, due_events, first_mismatch, parameters_of, run_world, table_of, table_world
 
-from tpstream.engines import simpy_clock as timeline, simpy_engine
+from tpstream.engines import draws, simpy_clock as timeline, simpy_engine
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy
@@ -224,6 +224,15 @@ def test_late_parts_are_found(variant: str, monkeypatch: pytest.MonkeyPatch) -> 
     emit = simpy_engine.SimpyEngine._emit
     monkeypatch.setattr(simpy_engine.SimpyEngine, "_emit", lambda engine, pull, time: emit(engine, pull, time + 1.0))
     assert first_mismatch(fair_world(), variant, GROUPS) is not None
+
+
+def test_totals_added_in_another_order_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Totals that are added from the last part to the first differ from the rule of order in their last bits."""
+    fill_sums = draws.fill_sums
+    monkeypatch.setattr(draws, "fill_sums", lambda block, sums: fill_sums(np.ascontiguousarray(block[:, ::-1]), sums))
+    world = fair_world()
+    run = run_world(world, "ucb1")
+    assert run.events != due_events(world, run, shown=True)
 
 
 @pytest.mark.parametrize(("constant", "value"), [("DECISION", LATE_DECISION), ("END", timeline.DECISION)])

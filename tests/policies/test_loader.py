@@ -13,6 +13,9 @@ import pytest
 from studies import finish, small, start_python
 
 from tpstream import simulate
+from tpstream.engines import compiled_general_loop, compiled_plain_loop
+from tpstream.model import events, numba_support
+from tpstream.policies import handlers, index, loader
 from tpstream.policies.loader import cache_folder, fingerprint
 from tpstream.policies.tp_ucb_fr import POLICY as FR
 from tpstream.policies.ucb1 import POLICY as UCB1
@@ -203,6 +206,36 @@ def test_the_fingerprint_knows_what_is_called_and_taken(tmp_path: Path, helper: 
     """A change in a function that is called through its module, or in a constant, gives another fingerprint."""
     assert _print_of(tmp_path, constants=helper) != _print_of(tmp_path)
     assert _print_of(tmp_path) == _print_of(tmp_path)
+
+
+@pytest.mark.parametrize("source", [events, numba_support, index, handlers])
+def test_loops_are_compiled_again_when_a_source_changes(
+    source: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of a file whose code or constants are compiled into every loop gives the loops other names."""
+    file = Path(str(source.__file__))
+    before = loader._load_copy("any", compiled_plain_loop, {}).__name__
+    changed = tmp_path / file.name
+    changed.write_text(f"{file.read_text()}\n# changed\n")
+    sources = tuple(changed if path == file else path for path in loader.SOURCES)
+    monkeypatch.setattr(loader, "SOURCES", sources)
+    assert loader._load_copy("any", compiled_plain_loop, {}).__name__ != before
+
+
+@pytest.mark.parametrize(
+    ("source", "constant"),
+    [
+        *((handlers, name) for name in ("PULL", "PARTIAL", "CLOSED", "DROPPED")),
+        *((compiled_general_loop, name) for name in ("PULL", "LATE", "IMPUTED", "CODES")),
+    ],
+)
+def test_loops_are_compiled_again_when_a_constant_changes(
+    source: ModuleType, constant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constant that a loop imports, from whatever module, is part of the loop's name."""
+    before = loader._load_copy("any", source, {}).__name__
+    monkeypatch.setattr(source, constant, 99)
+    assert loader._load_copy("any", source, {}).__name__ != before
 
 
 def _print_of(

@@ -1,4 +1,4 @@
-"""A policy as users write them that writes down every call, to prove that all engines call in the same order."""
+"""A policy as users write them that records every call, to prove that all engines make the same calls."""
 
 from typing import NamedTuple
 
@@ -9,17 +9,18 @@ from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
 
-PULL, PARTIAL, RECEIVED, GROUP, CLOSED, DECIDE = range(6)
+PULL, PARTIAL, RECEIVED, GROUP, LOST, CLOSED, DECIDE = range(7)
 
 
 class WritingState(NamedTuple):
-    """What was called, in order."""
+    """The calls so far, in order."""
 
     indices: Floats
+    clock: Floats
     written: Ints
-    """How many calls are written, and how many of them were pulls."""
+    """How many calls are recorded, and how many of them were pulls."""
     calls: Floats
-    """Rows of (what was called, arm, pull, part or group, value, what the pull paid so far)."""
+    """Rows of (what was called, arm, pull, part or group, value, what the pull paid so far, time)."""
     numbers: Ints
     """For each slot: the pull's number."""
     paid: Floats
@@ -27,13 +28,14 @@ class WritingState(NamedTuple):
 
 
 def init(problem: Problem, parameters: GroupParameters) -> WritingState:
-    """Nothing is written."""
+    """The state before the first call."""
     problem.assumed_groups(parameters.groups)
-    most = problem.horizon * (2 * problem.span + 3 + problem.arms) + problem.arms * problem.span
+    most = problem.horizon * (3 * problem.span + 3 + problem.arms) + problem.arms * problem.span
     return WritingState(
         indices=np.zeros(problem.arms),
+        clock=np.zeros(1),
         written=np.zeros(2, dtype=np.int64),
-        calls=np.zeros((most, 6)),
+        calls=np.zeros((most, 7)),
         numbers=np.zeros(1, dtype=np.int64),
         paid=np.zeros((1, 2)),
     )
@@ -41,7 +43,7 @@ def init(problem: Problem, parameters: GroupParameters) -> WritingState:
 
 @compiled
 def write(state: WritingState, what: int, arm: int, pull: int, place: int, value: float, paid: float) -> None:
-    """Write a call down; the arm's index changes with it."""
+    """Record a call; the arm's index depends on all calls so far and their times."""
     row = state.written[0]
     state.calls[row, 0] = what
     state.calls[row, 1] = arm
@@ -49,8 +51,9 @@ def write(state: WritingState, what: int, arm: int, pull: int, place: int, value
     state.calls[row, 3] = place
     state.calls[row, 4] = value
     state.calls[row, 5] = paid
+    state.calls[row, 6] = state.clock[0]
     state.written[0] = row + 1
-    state.indices[arm] = (state.indices[arm] * 0.75 + row % 7 + what) % 16.0
+    state.indices[arm] = (state.indices[arm] * 0.75 + row % 7 + what + state.clock[0] % 3.0) % 16.0
 
 
 @compiled
@@ -78,9 +81,18 @@ def on_received(state: WritingState, arm: int, amount: float) -> None:
 
 
 @compiled
-def on_group(state: WritingState, arm: int, group: int, amount: float) -> None:
+def on_group(state: WritingState, arm: int, slot: int, group: int, amount: float) -> None:
     """A group is complete."""
-    write(state, GROUP, arm, 0, group, amount, 0.0)
+    write(state, GROUP, arm, state.numbers[slot], group, amount, state.paid[slot, 0])
+
+
+@compiled
+def on_lost(state: WritingState, arm: int, slot: int, part: int) -> None:
+    """A part is lost; a pull that is closed has no slot."""
+    if slot >= 0:
+        write(state, LOST, arm, state.numbers[slot], part, 0.0, state.paid[slot, 0])
+    else:
+        write(state, LOST, arm, 0, part, 0.0, 0.0)
 
 
 @compiled
@@ -108,12 +120,13 @@ HANDLERS = {
     "on_partial": on_partial,
     "on_received": on_received,
     "on_group": on_group,
+    "on_lost": on_lost,
     "on_closed": on_closed,
 }
 
 
 def policy_with(*handlers: str, clairvoyant: bool = False) -> SharedPolicy:
-    """The policy that hears only this much."""
+    """The policy with these handlers only."""
     return SharedPolicy(
         name="-".join(["writing", *handlers]),
         parameters=GroupParameters,

@@ -7,7 +7,8 @@ the decision of round t follows from the paper's conditions on the round h of a 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from functools import cache
+from functools import cache, reduce
+from operator import add
 
 from tpstream.model.events import Event
 
@@ -152,9 +153,10 @@ def timetable(table: Table, arms: Sequence[int], *, drain: bool, shown: bool) ->
     rows, events = [iter(rows) for rows in table], []
     for pull, arm in enumerate(arms, start=1):
         parts = next(rows[arm])
-        events.append(((pull, 0, pull, 0), "pull", arm, sum(parts) if shown else None))
+        total = reduce(add, parts)  # one by one: `sum` rounds differently since Python 3.12
+        events.append(((pull, 0, pull, 0), "pull", arm, total if shown else None))
         events.extend(((pull + j - 1, 1, pull, j), "partial", arm, parts[j - 1]) for j in range(1, span + 1))
-        events.append(((pull + span - 1, 1, pull, span + 1), "closed", arm, sum(parts)))
+        events.append(((pull + span - 1, 1, pull, span + 1), "closed", arm, total))
     events.sort(key=lambda event: event[0])
     return [
         Event(seq, float(time), kind, min(time, horizon), pull, arm, part if kind == "partial" else 0, value)

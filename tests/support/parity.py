@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import delay_tables, groups_of, scenario_keys
+from strategies import arrival_tables, delay_tables, groups_of, scenario_keys
 from worlds import table_world, tables, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
@@ -64,12 +64,17 @@ def case_of(world: World, policy: str, **parameters: Any) -> Case:
 
 def run_simpy(case: Case) -> Outcome:
     """The case in the reference engine, with a log and all indices."""
-    world, form = case.world, case.policy
-    problem = world.problem if form.knows_means else world.problem.without_means()
-    policy = Runner(form, problem, case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    engine = SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=True)
+    policy, form = make_runner(case), case.policy
+    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, indices=True)
     arms, events, error = _follow(engine, log=True)
     return Outcome(arms, events, error, policy.state)
+
+
+def make_runner(case: Case) -> Runner:
+    """The case's policy, ready for its first round."""
+    world, form = case.world, case.policy
+    problem = world.problem if form.knows_means else world.problem.without_means()
+    return Runner(form, problem, case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
 
 
 def run_compiled(case: Case, *, log: bool) -> Outcome:
@@ -81,14 +86,14 @@ def run_compiled(case: Case, *, log: bool) -> Outcome:
 
 
 def _follow(engine: Engine, *, log: bool) -> tuple[Ints, Events | None, str | None]:
-    sink, stretches, error = MemorySink(), [np.empty(0, dtype=np.int64)], None
+    sink, batches, error = MemorySink(), [np.empty(0, dtype=np.int64)], None
     if log:
         engine.bus.subscribe("memory", sink)
     try:
-        stretches += [arms.copy() for arms in engine.round_batches()]
+        batches += [arms.copy() for arms in engine.round_batches()]
     except TpstreamError as raised:
         error = f"{type(raised).__name__}: {raised}"
-    return np.concatenate(stretches), Events.join(sink.batches) if sink.batches else None, error
+    return np.concatenate(batches), Events.join(sink.batches) if sink.batches else None, error
 
 
 def run_all(case: Case) -> tuple[Outcome, Outcome, Outcome]:
@@ -188,6 +193,17 @@ def drawn_worlds(draw: st.DrawFn) -> World:
 
 
 @st.composite
+def timed_worlds(draw: st.DrawFn) -> World:
+    """Worlds of smooth-beta scenarios with real-valued times: any arrivals, delays, losses and windows."""
+    keys = draw(scenario_keys())
+    names = Scenario(**keys).problem().names
+    keys |= {"delays": draw(delay_tables(keys["span"], names)), "arrivals": draw(arrival_tables())}
+    keys |= draw(st.fixed_dictionaries({}, optional={"window": st.floats(0.5, 20)}))
+    scenario = Scenario(**keys)
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
 def cases(draw: st.DrawFn, form: SharedPolicy, worlds: st.SearchStrategy[World] | None = None) -> Case:
     """A random case for a policy; `worlds` default to small ones of every kind."""
     world = draw(drawn_worlds() | recorded_worlds() if worlds is None else worlds)
@@ -203,20 +219,34 @@ def long_worlds(draw: st.DrawFn) -> World:
 
 
 def different_call(case: Case) -> str | None:
-    """Where the engines' calls of a writing policy first differ."""
+    """Where the calls that the engines and a replay make of a writing policy first differ."""
     reference, *others = run_all(case)
     found = difference(reference, *others)
-    expected = calls_of(reference)
+    expected = calls_of(reference.state)
     for outcome in others:
-        calls = calls_of(outcome)
+        calls = calls_of(outcome.state)
         drained = outcome.events is None and case.world.drain  # without a log nothing is drained
         row = different_row(expected[: len(calls)] if drained else expected, calls)
         if row is not None:
             found = found or f"call {row}: {expected[row : row + 1]}, compiled {calls[row : row + 1]}"
+    if reference.events is not None:
+        calls = calls_of(replay_state(case, reference.events))
+        if reference.error is not None:  # the last decision was made, but it is no event
+            expected = expected[: len(calls)]
+        row = different_row(expected, calls)
+        if row is not None:
+            found = found or f"call {row}: {expected[row : row + 1]}, replay {calls[row : row + 1]}"
     return found
 
 
-def calls_of(outcome: Outcome) -> Floats:
-    """What a writing policy wrote."""
-    calls: Floats = outcome.state.calls[: outcome.state.written[0]]
+def replay_state(case: Case, events: Events) -> Any:
+    """The state of the policy after it was told a run's events and decided at every pull of them."""
+    runner = make_runner(case)
+    assert runner.follow(events) is None
+    return runner.state
+
+
+def calls_of(state: Any) -> Floats:
+    """The calls that a writing policy recorded in its state."""
+    calls: Floats = state.calls[: state.written[0]]
     return calls

@@ -126,7 +126,8 @@ def run_world(
     for label, sink in sinks:
         engine.bus.subscribe(label, sink)
     engine.bus.subscribe("recorder", recorder)
-    return Run(engine.run(), recorder.events)
+    arms = np.concatenate(list(engine.round_batches()))
+    return Run(arms, recorder.events)
 
 
 def parameters_of(variant: str, groups: int) -> dict[str, Any]:

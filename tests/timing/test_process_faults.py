@@ -32,12 +32,12 @@ class Process:
         self.wrong = wrong
 
     def run(self, context: Any) -> Any:
-        """Right or wrong."""
+        """Deliver the parts, or in one pull do what is wrong."""
         return self.wrong(context) if context.pull == PULL else right(context)
 
 
 def right(context: Any) -> Generator[simpy.Event, Any, None]:
-    """What a process should do."""
+    """Deliver each part when it arrives, as a process should."""
     for time, part in context.arrivals:
         yield context.wait_until(time)
         context.deliver(part)
@@ -153,7 +153,7 @@ FAULTS: dict[str, tuple[Run, str]] = {
 
 
 def failure(wrong: Run, log: Path | None = None, **keys: Any) -> str:
-    """How a run under that process fails."""
+    """The error with which a run under that process ends."""
     REGISTRIES["delays"].added["bad"] = Kind(lambda *_: Process(wrong))
     with pytest.raises(DelayError) as caught:
         simulate(small(delays=[{"kind": "bad"}], **keys), "uniform", log=log)

@@ -1,1 +1,1 @@
-"""Where does time come from? The bus, SimPy, the compiled loop, and replay of a log."""
+"""Where does time pass? The SimPy engine and the compiled engine, which give the same events."""

@@ -1,4 +1,7 @@
-"""The compiled engine: the same policies, streams and events as SimPy's, as one compiled loop over rounds."""
+"""The compiled engine: the same policies, streams and events as SimPy's, in a compiled loop over rounds.
+
+The paper's world without a log has a loop of its own, which is driven here; compiled_general.py drives the other one.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +14,7 @@ from tpstream.engines.compiled_plain_loop import DONE, PlainMemory
 from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import blame
+from tpstream.model.errors import PolicyError, user_error
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
@@ -22,7 +25,7 @@ from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 
 class CompiledEngine:
-    """One run of a world under a policy in the shared form; without sinks the events are not even made."""
+    """One run of a world under a policy in the shared form; without subscribers no events are made."""
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class CompiledEngine:
         self.bus = Bus()
 
     def round_batches(self) -> Iterator[Ints]:
-        """Let time pass; yields the arms of the rounds, a stretch at a time."""
+        """Run all rounds; yields the arms of each batch of rounds."""
         if self._world.timing.plain and not self.bus.names:
             return self._plain_batches()
         run = GeneralRun(
@@ -62,26 +65,26 @@ class CompiledEngine:
         return run.round_batches(ROUNDS_PER_BATCH, indices=self._indices)
 
     def _plain_batches(self) -> Iterator[Ints]:
-        loops: Any = load_for(self._policy, compiled_plain_loop)
-        horizon, plain = self._world.problem.horizon, self._memory()
-        state, held = self._with_rows(plain.arms.size), hold_stream(self._stream)
+        run = load_for(self._policy, compiled_plain_loop, self._state).run_plain
+        horizon, memory = self._world.problem.horizon, self._make_memory()
+        state, held = self._state_with_slots(self._world.problem.span), hold_stream(self._stream)
         cursor = np.array([1, -1, 0])
         for first in range(1, horizon + 1, ROUNDS_PER_BATCH):
             cursor[2] = min(first + ROUNDS_PER_BATCH - 1, horizon)
             decisions = np.empty(cursor[2] - first + 1, dtype=np.int64)
             while True:
                 try:
-                    arm = loops.run_plain(state, held, self._subscriptions, plain, cursor, decisions)
+                    arm = run(state, held, self._subscriptions, memory, cursor, decisions)
                 except Exception as error:
-                    raise blame(error, self._label, f"in round {cursor[0]}") from error
+                    raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[0]}", error) from error
                 if arm == DONE:
                     break
                 check_arm(int(cursor[1]), self._world.problem, int(cursor[0]), self._label)
-                self._refill(plain, arm)
+                self._refill(memory, arm)
             yield decisions
 
-    def _memory(self) -> PlainMemory:
-        """Memory for the loop; what the policy does not hear takes no room."""
+    def _make_memory(self) -> PlainMemory:
+        """Memory for the loop; arrays for handlers that the policy lacks are empty."""
         arms, span, subscriptions = self._world.problem.arms, self._world.problem.span, self._subscriptions
         groups = subscriptions.gathered.shape[1]
         return PlainMemory(
@@ -96,21 +99,20 @@ class CompiledEngine:
             due=np.zeros((arms, span) if subscriptions.received else (0, span)),
         )
 
-    def _with_rows(self, slots: int) -> Any:
-        """The policy's state with a row for each slot where it wants one."""
-        grown = {}
-        for name in self._policy.per_pull:
-            rows = getattr(self._state, name)
-            grown[name] = np.zeros((slots, *rows.shape[1:]), dtype=rows.dtype)
-        return self._state._replace(**grown)
+    def _state_with_slots(self, slots: int) -> Any:
+        """The policy's state with that many rows in every field with a row for each slot."""
+        fields = {name: getattr(self._state, name) for name in self._policy.per_pull}
+        return self._state._replace(
+            **{name: np.zeros((slots, *rows.shape[1:]), dtype=rows.dtype) for name, rows in fields.items()}
+        )
 
-    def _refill(self, plain: PlainMemory, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, goes to the end of its place."""
+    def _refill(self, memory: PlainMemory, arm: int) -> None:
+        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
         block, subscriptions = self._reader.next_block(arm), self._subscriptions
         first = BLOCK - len(block)
-        plain.used[arm] = first
-        plain.totals[arm, first:] = block.totals
+        memory.used[arm] = first
+        memory.totals[arm, first:] = block.totals
         if subscriptions.partial or subscriptions.received:
-            plain.pool[arm, first:] = block.rewards
+            memory.pool[arm, first:] = block.rewards
         if subscriptions.group:
-            fill_sums(block.rewards, plain.sums[arm, first:])
+            fill_sums(block.rewards, memory.sums[arm, first:])

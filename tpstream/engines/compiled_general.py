@@ -1,4 +1,4 @@
-"""A run of the compiled engine with delays, windows or a log: feeds its loop and hands the events to the bus."""
+"""A run of the compiled engine with delays, windows or a log: drives its loop and hands the events to the bus."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ from tpstream.engines.compiled_general_loop import (
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, TpstreamError, blame
+from tpstream.model.errors import EngineError, PolicyError, TpstreamError, user_error
 from tpstream.model.events import empty_columns, filled_events
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
@@ -33,21 +33,21 @@ from tpstream.model.random_streams import BLOCK
 from tpstream.model.world import World
 from tpstream.policies.base import SharedPolicy
 from tpstream.policies.loader import load_for
-from tpstream.policies.runner import check_arm
+from tpstream.policies.runner import PER_SLOT, check_arm
 
 EVENTS = 100_000
-"""Events that are handed to the bus at once."""
+"""How many events are handed to the bus at once."""
 ROWS = 4096
-"""Rows of indices that are."""
+"""How many rows of indices are handed to the bus at once."""
 SLOTS_AT_FIRST = 64
 FARTHEST = 2**40
-"""Rounds after which a part is as good as one that comes later still: no run is that long."""
+"""Longer delays, in rounds, are cut to this: no run is that long."""
 LONGEST = 2**24
-"""Rounds that can be looked ahead: there is a list for each of them."""
+"""The longest delay that the loop can serve, in rounds: it keeps a list for each round ahead."""
 
 
 class GeneralRun:
-    """Memory that grows with the number of open pulls and the longest delay, and the talk with the loop."""
+    """Calls the loop, and gives it what it returns for: blocks of draws, room for events, more memory."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class GeneralRun:
         problem, timing = world.problem, world.timing
         self._world = world
         self._per_pull = policy.per_pull
-        self._loops: Any = load_for(policy, compiled_general_loop)
+        self._run = load_for(policy, compiled_general_loop, state).run_general
         self._state = state
         self._subscriptions = subscriptions
         self._stream = stream
@@ -82,6 +82,7 @@ class GeneralRun:
             window=-1 if timing.window is None else int(timing.window),
             default=np.nan if timing.default is None else timing.default,
             pool=np.empty((problem.arms, BLOCK, problem.span)),
+            totals=np.empty((problem.arms, BLOCK)),
             delays=self._make_delays(),
             calendar=np.zeros(0, dtype=np.int64),
             plan=np.zeros(problem.span, dtype=np.int64),
@@ -101,7 +102,7 @@ class GeneralRun:
         )
 
     def round_batches(self, length: int, *, indices: bool) -> Iterator[Ints]:
-        """Let time pass; yields the arms of the rounds, a stretch at a time, and drains at the end if asked to."""
+        """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
         self._optional = ("indices",) if indices else ()
         self._columns = empty_columns(EVENTS, ROWS, self._world.problem.arms, self._optional)
@@ -116,25 +117,24 @@ class GeneralRun:
         self._publish()
 
     def _advance(self, decisions: Ints) -> None:
-        """Run the loop to the end of the stretch; before an error, what happened is told first, as SimPy does."""
-        run, cursor = self._loops.run_general, self._cursor
+        """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""
+        cursor = self._cursor
         try:
             while True:
-                answer = run(
+                answer = self._run(
                     self._state, self._held, self._subscriptions, self._memory, self._columns, cursor, decisions
                 )
                 if answer == DONE:
                     return
                 self._serve(answer)
-        except TpstreamError:
-            self._publish()
-            raise
         except Exception as error:
             self._publish()
-            raise blame(error, self._label, f"in round {cursor[ROUND]}") from error
+            if isinstance(error, TpstreamError):
+                raise
+            raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[ROUND]}", error) from error
 
     def _serve(self, answer: int) -> None:
-        """Give the loop whatever it came back for."""
+        """Give the loop what it returned for."""
         if answer == FLUSH:
             self._publish()
         elif answer == ROOM:
@@ -144,25 +144,26 @@ class GeneralRun:
             self._refill(check_arm(arm, self._world.problem, round, self._label))
 
     def _refill(self, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, goes to the end of its place."""
+        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
         block = self._reader.next_block(arm)
         first = BLOCK - len(block)
         self._memory.used[arm] = first
         self._memory.pool[arm, first:] = block.rewards
+        self._memory.totals[arm, first:] = block.totals
         if block.schedule is not None:
             offsets = np.minimum(block.schedule.offsets, FARTHEST)
             self._memory.delays[arm, first:] = np.where(block.schedule.lost, -1 - offsets, offsets)
 
     def _make_delays(self) -> Ints:
-        """Room for the delays of the arms' blocks, or the one row of the paper's world."""
+        """Room for the delays of the arms' blocks, or the one row of delays of the paper's world."""
         problem = self._world.problem
         if not self._world.timing.delays:
             return np.arange(problem.span).reshape(1, 1, -1)
-        # With a single arm a second, unused one tells the loop that delays differ from pull to pull.
+        # One row means that all pulls have the same delays; so a single arm gets a second, unused row.
         return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
 
     def _publish(self) -> None:
-        """Hand the events to the bus; if there are none, one round brings more than there is room for."""
+        """Hand the events to the bus; if there are none, a single round has more than fit, and the arrays grow."""
         events, rows = int(self._cursor[WRITTEN]), int(self._cursor[SHOWN])
         self._cursor[[WRITTEN, SHOWN]] = 0
         if events == 0:
@@ -172,7 +173,7 @@ class GeneralRun:
         self._seq += events
 
     def _make_room(self) -> None:
-        """Enlarge whatever is too small for the pull that waits."""
+        """Enlarge whatever is too small for the pull that is to be made."""
         memory, cursor, need = self._memory, self._cursor, 2 * self._world.problem.span + 1
         if cursor[SLOTS] == 0:
             self._add_slots(max(len(memory.pulls), SLOTS_AT_FIRST))
@@ -180,10 +181,10 @@ class GeneralRun:
             self._add_nodes(max(len(memory.node_slot), need))
         reach = self._reach(int(cursor[PENDING]), int(cursor[ROUND]))
         if reach >= len(memory.head):
-            self._widen(2 ** int(reach + 1).bit_length())
+            self._add_rounds(2 ** int(reach + 1).bit_length())
 
     def _reach(self, arm: int, round: int) -> int:
-        """The longest delay of the arm's next pull that matters; a calendar that ends too early is made longer."""
+        """Rounds to the last delivered part of the arm's next pull; a calendar that is too short is extended."""
         memory = self._memory
         delays = memory.delays[arm, memory.used[arm]] if len(memory.delays) > 1 else memory.delays[0, 0]
         dues = np.where(delays < 0, -1 - delays, delays)
@@ -213,11 +214,11 @@ class GeneralRun:
         self._memory.vacant[cursor[SLOTS] : cursor[SLOTS] + more] = np.arange(count, count + more)
         cursor[SLOTS] += more
         self._state = with_longer(self._state, self._per_pull, count + more)
-        if self._subscriptions.group:
-            self._subscriptions = with_longer(self._subscriptions, ("filled", "gathered"), count + more)
+        if self._subscriptions.group or self._subscriptions.lost:
+            self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
 
     def _add_nodes(self, more: int) -> None:
-        """Room for more parts to come; the new nodes are chained before the free ones."""
+        """Room for more nodes; the new ones are put before the free ones."""
         memory, cursor = self._memory, self._cursor
         count = len(memory.node_slot)
         names = ("node_slot", "node_code", "node_next")
@@ -227,8 +228,8 @@ class GeneralRun:
         cursor[FREE] = count
         cursor[NODES] += more
 
-    def _widen(self, size: int) -> None:
-        """Room for later rounds; the lists move as they are, since each belongs to one round."""
+    def _add_rounds(self, size: int) -> None:
+        """Room for the lists of later rounds; each list keeps its nodes and gets another place."""
         memory, round = self._memory, int(self._cursor[ROUND])
         rounds = np.arange(round, round + len(memory.head))
         rings = {}

@@ -1,64 +1,26 @@
-"""The draws of a run: the n-th pull of an arm pays the same, and meets the same delays, whatever the policy.
-
-Digests of a block of rewards: sums of consecutive parts, added in the order of the parts.
-"""
+"""The rewards and delays of a run, drawn in blocks: those of an arm's n-th pull are the same whatever the policy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import RewardError, TpstreamError
+from tpstream.model.errors import RewardError, TpstreamError, user_error
+from tpstream.model.events import Kind
 from tpstream.model.interfaces import Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.timing.pipeline import sample_schedule
 
-ROWS = 4
-"""Pulls whose sums are taken at once: a processor adds several numbers in the time that one addition takes."""
-
-
-def fill_sums(block: Floats, sums: Floats) -> None:
-    """Write every pull's sums over equal groups of its parts, (pull, group); with one group, the cumulative reward."""
-    whole = len(block) // ROWS * ROWS
-    _add_four(block[:whole], sums[:whole])
-    if whole < len(block):
-        _add_one(block[whole:], sums[whole:])
-
-
-@compiled_loop
-def _add_four(block: Floats, sums: Floats) -> None:
-    groups = sums.shape[1]
-    width = block.shape[1] // groups
-    for pull in range(0, block.shape[0], 4):
-        for group in range(groups):
-            first = second = third = fourth = 0.0
-            for part in range(group * width, (group + 1) * width):
-                first += block[pull, part]
-                second += block[pull + 1, part]
-                third += block[pull + 2, part]
-                fourth += block[pull + 3, part]
-            sums[pull, group] = first
-            sums[pull + 1, group] = second
-            sums[pull + 2, group] = third
-            sums[pull + 3, group] = fourth
-
-
-@compiled_loop
-def _add_one(block: Floats, sums: Floats) -> None:
-    groups = sums.shape[1]
-    width = block.shape[1] // groups
-    for pull in range(block.shape[0]):
-        for group in range(groups):
-            total = 0.0
-            for part in range(group * width, (group + 1) * width):
-                total += block[pull, part]
-            sums[pull, group] = total
-
-
+IMPUTED = -1
+"""Stands for a kind of event in the engines' codes: a part that is missing at the closing is credited with the default
+reward, as an event of kind PARTIAL. It comes before other events of that part at the same time."""
+CODES = len(Kind) + 1
+"""How many codes there are for each part of a pull: kind + 1 is its code, and that of IMPUTED is 0."""
 TOLERANCE = 1e-9
 """How far a sum of parts may exceed its arm's maximum by rounding, as a share of the maximum."""
 
@@ -77,9 +39,10 @@ class Block:
 
 
 class Pull(NamedTuple):
-    """What one pull pays, part by part, and when; None for as in the paper's world."""
+    """What one pull pays, part by part and in total, and when; None for as in the paper's world."""
 
     rewards: Floats
+    total: float
     offsets: Floats | None
     lost: Bools | None
 
@@ -112,29 +75,26 @@ class Draws:
         return block
 
     def _draw(self, arm: int) -> tuple[Floats, Floats]:
-        """The rewards of the arm's next block and their totals, checked; fewer only where a record ends."""
-        model: Any = self.world.rewards.arms[arm]
-        name, first = self.world.problem.names[arm], self._drawn[arm]
+        """The rewards of the arm's next block and their totals, checked; fewer than a block where a record ends."""
+        model, name, first = self.world.rewards.arms[arm], self.world.problem.names[arm], self._drawn[arm]
         try:
-            if self._recorded[arm]:
-                block = model.recorded(first, BLOCK)
-                pulls = len(block)
+            if not self._recorded[arm]:
+                block, expected = model.sample(self._rewards[arm], BLOCK), BLOCK
             else:
-                block = model.sample(self._rewards[arm], BLOCK)
-                pulls = BLOCK
+                block = cast("Recorded", model).recorded(first, BLOCK)
+                expected = len(block)
         except TpstreamError:
             raise
         except Exception as error:
-            raise RewardError(
-                f"{self.world.rewards.name} of arm {name!r}: drawing raised {type(error).__name__} "
-                f"for pulls {first + 1} to {first + BLOCK} of the arm: {error}"
-            ) from error
-        if pulls == 0:
+            who = f"{self.world.rewards.name} of arm {name!r}: drawing"
+            pulls = f"for pulls {first + 1} to {first + BLOCK} of the arm"
+            raise user_error(RewardError, who, pulls, error) from error
+        if expected == 0:
             raise RewardError(
                 f"arm {name!r} has no recorded pull {first + 1}, but the policy pulls it once more; "
                 f'record more, lower the horizon or set draw = "resample"'
             )
-        return check_block(block, pulls, self.world, arm, first)
+        return check_block(block, expected, self.world, arm, first)
 
     def _schedule(self, arm: int, rewards: Floats) -> Schedule | None:
         """When the parts of a block arrive."""
@@ -153,7 +113,7 @@ class Draws:
 
 
 class DrawsReader:
-    """One policy's way through the draws."""
+    """Hands one policy the draws of every arm in order; each policy of a run has a reader of its own."""
 
     def __init__(self, draws: Draws) -> None:
         arms = range(draws.world.problem.arms)
@@ -177,13 +137,14 @@ class DrawsReader:
 
 
 def _pulls(block: Block) -> Iterator[Pull]:
-    if block.schedule is None:
-        return (Pull(rewards, None, None) for rewards in block.rewards)
-    return map(Pull, block.rewards, block.schedule.offsets, block.schedule.lost)
+    """The pulls of a block, one by one."""
+    schedule = block.schedule
+    offsets, lost = (repeat(None), repeat(None)) if schedule is None else (schedule.offsets, schedule.lost)
+    return map(Pull, block.rewards, block.totals.tolist(), offsets, lost)
 
 
 def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -> tuple[Floats, Floats]:
-    """The rewards of a block and their totals; what a reward model must not pay is refused."""
+    """The rewards of a block and their totals; raises RewardError for what a reward model must not return."""
     problem = world.problem
     where = f"{world.rewards.name} of arm {problem.names[arm]!r}"
     if not isinstance(block, np.ndarray) or block.shape != (pulls, problem.span) or block.dtype != np.float64:
@@ -203,3 +164,31 @@ def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -
         f"{where}: pull {first + row + 1} of the arm has {shown}; "
         f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
     )
+
+
+@compiled_loop
+def fill_sums(block: Floats, sums: Floats) -> None:
+    """Write every pull's sums over equal groups of its parts, (pull, group); with one group, the cumulative reward.
+
+    Parts are added in their order. Four pulls are added side by side, since a processor does several additions at once.
+    """
+    pulls, groups = block.shape[0], sums.shape[1]
+    width = block.shape[1] // groups
+    for pull in range(0, pulls - 3, 4):
+        for group in range(groups):
+            first = second = third = fourth = 0.0
+            for part in range(group * width, (group + 1) * width):
+                first += block[pull, part]
+                second += block[pull + 1, part]
+                third += block[pull + 2, part]
+                fourth += block[pull + 3, part]
+            sums[pull, group] = first
+            sums[pull + 1, group] = second
+            sums[pull + 2, group] = third
+            sums[pull + 3, group] = fourth
+    for pull in range(pulls - pulls % 4, pulls):
+        for group in range(groups):
+            total = 0.0
+            for part in range(group * width, (group + 1) * width):
+                total += block[pull, part]
+            sums[pull, group] = total

@@ -1,15 +1,13 @@
-"""Which engine serves: the compiled one where it can, else SimPy, and why.
-
-The bus: hands every event to every subscriber, in order.
-"""
+"""The choice of an engine, and what engines have in common: the bus, which hands events to subscribers."""
 
 from collections.abc import Iterator
 from functools import lru_cache
 from multiprocessing import parent_process
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
+from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, LogError, SubscriberError
+from tpstream.model.errors import EngineError, LogError, SubscriberError, user_error
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
@@ -18,50 +16,44 @@ from tpstream.model.world import Timing, World
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
 
-if TYPE_CHECKING:
-    from tpstream.engines.draws import Draws
-
 
 class Bus:
-    """Subscribers hear each batch in the order in which they subscribed."""
+    """Hands every batch of events to every subscriber, in the order in which they subscribed."""
 
     def __init__(self) -> None:
         self._subscribers: list[tuple[str, Subscriber]] = []
 
     def subscribe(self, name: str, subscriber: Subscriber) -> None:
-        """From now on the subscriber hears everything; the name is for errors."""
+        """Hand all further events to this subscriber too; errors call it by the name."""
         self._subscribers.append((name, subscriber))
 
     @property
     def names(self) -> list[str]:
-        """Who subscribed."""
+        """The names of the subscribers."""
         return [name for name, _ in self._subscribers]
 
     def publish(self, events: Events) -> None:
-        """Hand the events on; a subscriber that raises stops the run."""
+        """Hand events to all subscribers; one that raises stops the run."""
         for name, subscriber in self._subscribers:
             try:
                 subscriber.hear(events)
             except LogError:
                 raise  # it names its file
             except Exception as error:
-                first, last, round = (int(number) for number in (events.seq[0], events.seq[-1], events.round[-1]))
-                raise SubscriberError(
-                    f"subscriber {name!r} raised {type(error).__name__} on events {first} to {last} "
-                    f"(round {round}): {error}"
-                ) from error
+                when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
+                raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
 
 
 EngineName = Literal["auto", "compiled", "simpy"]
 
 
 class Engine(Protocol):
-    """One run of a world under a policy; subscribe sinks to its bus, then let time pass."""
+    """One run of a world under a policy; subscribe sinks to its bus, then take its batches of rounds."""
 
     bus: Bus
 
     def round_batches(self) -> Iterator[Ints]:
-        """The arms of the rounds, a stretch at a time."""
+        """Run all rounds; yields the arms of each batch of rounds."""
         ...
 
 
@@ -73,7 +65,7 @@ def obstacle(form: PolicyForm, timing: Timing) -> str | None:
 
 
 def timing_obstacle(timing: Timing) -> str | None:
-    """Why the compiled engine cannot keep this time, or None if it can."""
+    """What in a world's timing the compiled engine cannot serve, or None."""
     if not timing.arrivals.regular:
         return f"{timing.arrivals_name} does not put round t at time t"
     if timing.process is not None:
@@ -89,7 +81,7 @@ def timing_obstacle(timing: Timing) -> str | None:
 
 
 def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:
-    """The engine that is meant; one that is asked for by name and cannot serve is an error."""
+    """The engine for this policy and timing; raises EngineError if one asked for by name cannot serve."""
     if name not in get_args(EngineName):
         raise EngineError(f"unknown engine {name!r}; use one of {', '.join(get_args(EngineName))}")
     if name == "simpy":
@@ -99,13 +91,13 @@ def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "
         return "compiled"
     if name == "compiled":
         raise EngineError(f'the compiled engine cannot serve: {reason}; use engine "simpy" or "auto"')
-    _tell(reason)
+    _note_choice(reason)
     return "simpy"
 
 
 @lru_cache(maxsize=1024)
-def _tell(reason: str) -> None:
-    """Say once why a run takes longer than others; the processes of a study leave that to the one that began it."""
+def _note_choice(reason: str) -> None:
+    """Note once why the slower engine serves; worker processes leave that to the process that started them."""
     if parent_process() is None:
         logger().info("the SimPy engine serves, which is slower", reason=reason)
 
@@ -117,20 +109,18 @@ def open_engine(
     parameters: Parameters,
     label: str,
     *,
-    draws: "Draws | None" = None,
+    draws: Draws | None = None,
     indices: bool = False,
 ) -> Engine:
     """An engine ready for its first round; policies of one run may share their draws."""
-    # The engines import this module; and who needs only one of them need not load the other.
-    from tpstream.engines.draws import Draws, DrawsReader
-
+    # The engines are imported here, since they import this module and a run needs only one of them.
     reader = DrawsReader(draws or Draws(world))
     if select(name, form, world.timing) == "compiled":
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
-        from tpstream.engines.compiled_engine import CompiledEngine
+        from tpstream.engines.compiled_engine import CompiledEngine  # noqa: PLC0415
 
         return CompiledEngine(world, form, parameters, reader, label, indices=indices)
-    from tpstream.engines.simpy_engine import SimpyEngine
+    from tpstream.engines.simpy_engine import SimpyEngine  # noqa: PLC0415
 
     policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
     return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, indices=indices, reader=reader)

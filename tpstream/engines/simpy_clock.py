@@ -1,4 +1,4 @@
-"""The timeline: SimPy's clock with exact times and one shared tick for all deliveries of an instant."""
+"""The timeline: a SimPy environment with exact times, and one event for all deliveries of a time."""
 
 import math
 from collections.abc import Callable, Generator
@@ -9,35 +9,35 @@ import simpy
 from simpy.events import NORMAL, Event, EventPriority, Process
 
 Steps = Generator[Event, Any, Any]
-"""What a process is made of."""
+"""The generator of a process."""
 
 DECISION, DELIVERY, CLOSING, END = -1, 2, 3, 4
-"""What comes first at one time. SimPy's own events have priority 0 or 1: users' processes run after the decision."""
+"""Priorities of events at one time, lowest first. SimPy's own are 0 and 1: users' processes run after the decision."""
 
 
 class Timeline(simpy.Environment):
-    """A SimPy environment that can be asked for a moment.
+    """A SimPy environment in which events can be put at an exact time.
 
     `Environment.schedule` takes a delay and adds it to now, which may miss the wanted time by a rounding error; two
-    parts due at the same time would then come apart. So moments are put on the queue by their time itself.
+    parts due at the same time would then come at different times. So `moment` puts an event on the queue by its time.
     """
 
     def __init__(self, on_instant: Callable[[float], None]) -> None:
         super().__init__()
         self._on_instant = on_instant
         self.ticks: dict[float, Event] = {}
-        """The ticks that somebody waits for, by time; for a process in a hurry, which looks here before it asks."""
+        """The ticks that processes wait for, by time; looking here first is faster than a call of `tick`."""
         self._current = -1.0
         self.watchers: dict[Process | None, Callable[[Steps], Steps]] = {}
-        """How the steps of users' processes are watched."""
+        """For each process of a user, the function that wraps the processes which it starts."""
 
     def process(self, generator: Steps) -> Process:
-        """A new process; one that a user's process starts is watched like that one."""
+        """Start a process; one that a user's process starts is wrapped like that one."""
         watch = self.watchers.get(self.active_process)
         return Process(self, watch(generator) if watch and hasattr(generator, "throw") else generator)
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """As SimPy does, but only at times that exist: with NaN the clock would go on in any order."""
+        """Schedule as SimPy does, but refuse a delay that is NaN, infinite or negative."""
         time = self._now
         if delay:
             time += float(delay)
@@ -54,7 +54,7 @@ class Timeline(simpy.Environment):
         return event
 
     def tick(self, time: float) -> Event:
-        """The one event at which everything due at this time is delivered."""
+        """The one event of this time, at which everything due then is delivered."""
         event = self.ticks.get(time)
         if event is None:
             event = self.ticks[time] = self.moment(time, DELIVERY)
@@ -62,7 +62,7 @@ class Timeline(simpy.Environment):
         return event
 
     def _open(self, _: Event) -> None:
-        """Begin the instant; its tick stays known while its processes may ask for it, the one before is dropped."""
+        """Begin the deliveries of this time, and forget the tick of the time before, which nobody can ask for now."""
         self.ticks.pop(self._current, None)
         self._current = self.now
         self._on_instant(self.now)

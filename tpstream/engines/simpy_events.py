@@ -1,25 +1,20 @@
-"""The event_buffer: gathers what happens on the timeline as plain numbers and turns it into events, in canonical order."""
+"""The event buffer: collects what happens on SimPy's timeline and turns it into events in canonical order."""
 
 import numpy as np
 
+from tpstream.engines.draws import CODES, IMPUTED
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import Events
+from tpstream.model.events import CLOSED, LATE, PARTIAL, PULL, Events
 from tpstream.model.numba_support import cached
 from tpstream.model.pull_rows import Ring
 from tpstream.model.world import Problem
 
-PULL, PARTIAL, CLOSED, LATE, DROPPED = 0, 1, 2, 3, 4  # Kind's numbers; Numba wants plain ones
-IMPUTED = 0
-"""A part that is credited with the default at the closing, since it did not come: an event of kind partial."""
-KINDS = 8
-
 
 class EventBuffer:
-    """Events since the last decision, each as one number, and the rewards of the open pulls."""
+    """The events since the last decision, each as one integer code, and the rewards of the open pulls."""
 
-    def __init__(self, problem: Problem, *, clairvoyant: bool, default: float = np.nan) -> None:
+    def __init__(self, problem: Problem, default: float = np.nan) -> None:
         self._span = problem.span
-        self._clairvoyant = clairvoyant
         self._default = default
         self._ring = Ring()
         self._rewards = np.zeros((1, problem.span))
@@ -28,42 +23,46 @@ class EventBuffer:
         self._instant: float | None = None
         self._starts: list[int] = []
         self._times: list[float] = []
+        self._shown = np.full(problem.horizon, np.nan)
         self.arms = np.zeros(problem.horizon, dtype=np.int64)
+        """The arm of every pull so far."""
         self.codes: list[int] = []
         self.finished: list[int] = []
+        """Pulls of which no more events will come."""
 
     def open_instant(self, time: float) -> None:
-        """What follows is delivered at this time, in canonical order among itself."""
+        """Begin the deliveries of a time, which are sorted into canonical order."""
         if time != self._instant:
             self._begin(time)
             self._instant = time
 
-    def add_pull(self, pull: int, time: float, arm: int, rewards: Floats) -> None:
-        """A decision was made; the rewards stay here until their parts are delivered."""
+    def add_pull(self, pull: int, time: float, arm: int, rewards: Floats, shown: float) -> None:
+        """Add the event of a pull, with the total that the policy is shown; keep its rewards until it is finished."""
         before = self._ring.reserve(pull)
         if before != self._ring.capacity:
             self._rewards = self._ring.enlarge(self._rewards, before, pull)
             self._credited = self._ring.enlarge(self._credited, before, pull)
         self._rewards[pull % self._ring.capacity] = rewards
+        self._shown[pull - 1] = shown
         self.arms[pull - 1] = arm
         self._begin(time)
         self._instant = None
         self.codes.append(self.code(pull, 0, PULL))
 
     def code(self, pull: int, place: int, kind: int) -> int:
-        """An event as a number that sorts by pull, then place: part 1 to span, then closed; then kind."""
-        return (pull * (self._span + 2) + place) * KINDS + kind
+        """An integer for an event that sorts by pull, then place (the part, or span + 1 for closed), then kind."""
+        return (pull * (self._span + 2) + place) * CODES + kind + 1
 
     def partial_codes(self, pull: int) -> range:
-        """The numbers of all parts of a pull."""
-        return range(self.code(pull, 1, PARTIAL), self.code(pull, self._span + 1, PARTIAL), KINDS)
+        """The codes of all parts of a pull, as delivered."""
+        return range(self.code(pull, 1, PARTIAL), self.code(pull, self._span + 1, PARTIAL), CODES)
 
     def closed_code(self, pull: int) -> int:
-        """The number of a pull's closing."""
+        """The code of a pull's closing."""
         return self.code(pull, self._span + 1, CLOSED)
 
     def take(self, round: int) -> Events:
-        """Everything gathered, as events; the event_buffer is empty then."""
+        """All events of this round, the last decided one; empties the buffer."""
         codes, starts = np.array(self.codes, dtype=np.int64), np.array(self._starts, dtype=np.int64)
         if not _is_sorted(codes, starts):
             for instant in np.split(codes, starts):
@@ -73,8 +72,8 @@ class EventBuffer:
             starts,
             np.array(self._times),
             self._span,
-            self._clairvoyant,
             self._default,
+            self._shown,
             self.arms,
             self._rewards,
             self._credited,
@@ -112,13 +111,13 @@ def _columns(
     starts: Ints,
     times: Floats,
     span: int,
-    clairvoyant: bool,  # noqa: FBT001
     default: float,
+    shown: Floats,
     arms: Ints,
     rewards: Floats,
     credited: Floats,
 ) -> tuple[Floats, Bytes, Ints, Ints, Ints, Floats]:
-    """The events' columns; open pulls are credited."""
+    """Turn codes into the columns of events, and credit the open pulls with their parts."""
     count, capacity = codes.size, credited.size
     time, value = np.empty(count), np.full(count, np.nan)
     kind = np.empty(count, dtype=np.int8)
@@ -127,32 +126,22 @@ def _columns(
         begin = starts[instant]
         end = starts[instant + 1] if instant + 1 < starts.size else count
         for event in range(begin, end):
-            sort, place = codes[event] % KINDS, codes[event] // KINDS
+            coded, place = codes[event] % CODES - 1, codes[event] // CODES
             pull[event] = place // (span + 2)
             part[event] = place % (span + 2)
             row = pull[event] % capacity
             time[event] = times[instant]
             arm[event] = arms[pull[event] - 1]
-            kind[event] = PARTIAL if sort == IMPUTED and part[event] > 0 else sort
+            kind[event] = PARTIAL if coded == IMPUTED else coded
             if kind[event] == PARTIAL:
-                value[event] = default if sort == IMPUTED else rewards[row, part[event] - 1]
+                value[event] = default if coded == IMPUTED else rewards[row, part[event] - 1]
                 credited[row] += value[event]
-            elif sort == LATE:
+            elif kind[event] == LATE:
                 value[event] = rewards[row, part[event] - 1]
-            elif sort == CLOSED:
+            elif kind[event] == CLOSED:
                 part[event] = 0
                 value[event] = credited[row]
-            elif sort == PULL:
+            elif kind[event] == PULL:
                 credited[row] = 0.0
-                if clairvoyant:
-                    value[event] = _total(rewards, row)
+                value[event] = shown[pull[event] - 1]
     return time, kind, pull, arm, part, value
-
-
-@cached
-def _total(rewards: Floats, row: int) -> float:
-    """A pull's cumulative reward, added in the order of its parts."""
-    total = 0.0
-    for part in range(rewards.shape[1]):
-        total += rewards[row, part]
-    return total

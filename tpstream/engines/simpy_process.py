@@ -1,4 +1,4 @@
-"""The errand of one pull: what a process delay sees of the engine, and what the engine sees of the process."""
+"""A pull whose parts a user's process delivers: the context that the process is given, with checks of what it does."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,19 @@ import numpy as np
 import simpy
 from simpy.events import Event
 
+from tpstream.engines.draws import IMPUTED
 from tpstream.engines.simpy_clock import Steps, Timeline
-from tpstream.engines.simpy_events import DROPPED, IMPUTED, LATE, PARTIAL, EventBuffer
-from tpstream.model.errors import DelayError, TpstreamError
+from tpstream.engines.simpy_events import EventBuffer
+from tpstream.model.errors import DelayError, TpstreamError, user_error
+from tpstream.model.events import DROPPED, LATE, PARTIAL
 
 
 class ProcessPull:
-    """A pull whose parts a user's process delivers; it closes itself when nothing is missing any more."""
+    """The PullContext of a process delay for one pull; the pull is closed when nothing of it is missing any more."""
 
     def __init__(
         self,
-        event_buffer: EventBuffer,
+        buffer: EventBuffer,
         timeline: Timeline,
         pull: int,
         arm: int,
@@ -36,7 +38,7 @@ class ProcessPull:
         self.resources = resources
         self.stream = stream
         self.arrivals = arrivals
-        self._event_buffer = event_buffer
+        self._buffer = buffer
         self._timeline = timeline
         self._name = name
         self._default = default
@@ -62,23 +64,21 @@ class ProcessPull:
         self._settle(part, LATE if self._closed else PARTIAL)
 
     def lose(self, part: int) -> None:
-        """The part never arrives, which shows now."""
+        """Declare that the part never arrives, which is known from now on."""
         self._settle(part, DROPPED)
 
     def close(self) -> None:
-        """Settle the pull with what arrived, unless that has happened."""
+        """Close the pull with what has arrived, unless it is closed."""
         if self._closed:
             return
         self._closed = True
-        self._event_buffer.open_instant(self._timeline.now)
+        self._buffer.open_instant(self._timeline.now)
         if self._default is not None:
-            self._event_buffer.codes.extend(
-                self._event_buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited)
-            )
-        self._event_buffer.codes.append(self._event_buffer.closed_code(self.pull))
+            self._buffer.codes.extend(self._buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
+        self._buffer.codes.append(self._buffer.closed_code(self.pull))
 
     def watched(self, steps: Steps) -> Steps:
-        """The steps of a process of this pull; what goes wrong in it is told with the delay and the pull."""
+        """The same steps of a user's process, but its errors name the delay and the pull."""
         me = self._timeline.active_process
         assert me is not None  # noqa: S101 (for mypy: only a process takes steps)
         self._timeline.watchers[me] = self.watched
@@ -89,12 +89,12 @@ class ProcessPull:
         except Exception as error:
             if me.callbacks:  # another process waits for this one, and may know what to do
                 raise
-            raise DelayError(f"{self._name} raised {type(error).__name__} in pull {self.pull}: {error}") from error
+            raise user_error(DelayError, self._name, f"in pull {self.pull}", error) from error
         finally:
             self._timeline.watchers.pop(me, None)
 
     def check_complete(self) -> None:
-        """Raise if the process ended and forgot a part."""
+        """Raise if the process ended without delivering or losing a part."""
         forgotten = self._pending & {part for _, part in self.arrivals}
         if forgotten:
             raise DelayError(
@@ -102,7 +102,7 @@ class ProcessPull:
             )
 
     def _only_events(self, steps: Steps) -> Steps:
-        """The same steps, like `yield from`, but each must be an event of this timeline."""
+        """The same steps, as `yield from` gives them, but each must be an event of this timeline."""
         step = partial(next, steps)
         while True:
             try:
@@ -130,8 +130,8 @@ class ProcessPull:
         self._pending.remove(part)
         if kind == PARTIAL:
             self._uncredited.remove(part)
-        self._event_buffer.open_instant(self._timeline.now)
-        self._event_buffer.codes.append(self._event_buffer.code(self.pull, part, kind))
+        self._buffer.open_instant(self._timeline.now)
+        self._buffer.codes.append(self._buffer.code(self.pull, part, kind))
         if not self._pending:
             self.close()
-            self._event_buffer.finished.append(self.pull)
+            self._buffer.finished.append(self.pull)

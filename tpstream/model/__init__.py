@@ -1,1 +1,1 @@
-"""What are the words? The vocabulary that every other room speaks; it imports nothing of ours."""
+"""What are the words? Events, worlds, errors and protocols that every other package uses; imports none of them."""

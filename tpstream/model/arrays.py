@@ -1,4 +1,4 @@
-"""Array types by their content."""
+"""Types of NumPy arrays, for annotations."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -13,7 +13,7 @@ TpstreamError
  ├─ FigureError        a figure cannot be drawn or written
  └─ StudyError         runs of a study failed, or its folder holds another study
 
-Blame: what a policy raises becomes an error that names the policy and the moment.
+What user-written code raises goes through `user_code`, which names whose code it was and what it was doing.
 """
 
 import re
@@ -23,11 +23,34 @@ from difflib import get_close_matches
 
 
 class TpstreamError(Exception):
-    """The root of the tree; its text is one line that says what, the value and the remedy."""
+    """The root of all errors that tpstream raises on purpose.
+
+    Its text is one line that says what is wrong, the value and the remedy. The command line prints that line and
+    exits with code 2.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, TpstreamError
+    >>> try:
+    ...     Scenario.load("no-such-scenario")
+    ... except TpstreamError as error:
+    ...     print(type(error).__name__)
+    ScenarioError
+    """
 
 
 class ScenarioError(TpstreamError):
-    """A scenario or one of its values cannot be used."""
+    """A scenario or one of its values cannot be used.
+
+    A plug-in raises it in `build`; a text that begins with a key of its table is shown with the place in the file.
+
+    Examples
+    --------
+    >>> raise ScenarioError("p: must be less than 1, got 1.5")
+    Traceback (most recent call last):
+        ...
+    tpstream.model.errors.ScenarioError: p: must be less than 1, got 1.5
+    """
 
 
 class UnknownNameError(TpstreamError):
@@ -39,7 +62,7 @@ class UnknownNameError(TpstreamError):
         super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
 
     def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, tuple[str, ...]]]:
-        """Errors travel between processes; this one is made of more than its text."""
+        """How to pickle it, for worker processes: its constructor takes more than the text."""
         return UnknownNameError, self._given
 
 
@@ -85,22 +108,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def blame(error: Exception, label: str, when: str) -> PolicyError:
-    """An error of ours that says who raised another one and when, as in "in round 7"."""
-    if type(error).__module__.startswith("numba."):
-        return PolicyError(f"policy {label!r} cannot be compiled: {_about_compiling(str(error))}")
-    return PolicyError(f"policy {label!r} raised {type(error).__name__} {when}: {error}")
-
-
-def _about_compiling(text: str) -> str:
-    """The telling line of Numba's report, with the place in the source."""
-    lines = [re.sub(r"\x1b\[\d*m", "", line).strip() for line in text.splitlines()]
-    telling = [line for line in lines if line and not line.startswith(("Failed in", "-", "During:"))]
-    place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', text)
-    shown = f" ({place[-1][0]}, line {place[-1][1]})" if place else ""
-    return f"{telling[0] if telling else 'Numba does not say why'}{shown}"
-
-
 @contextmanager
 def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[None]:
     """Turn what user-written code raises inside into an error of tpstream: "WHO raised ValueError WHEN: ...".
@@ -117,4 +124,15 @@ def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[N
 
 def user_error(kind: type[TpstreamError], who: str, when: str, error: BaseException) -> TpstreamError:
     """The error that `user_code` raises; for places that are passed too often for a context manager."""
+    if type(error).__module__.startswith("numba."):
+        return kind(f"{who} cannot be compiled: {_compiler_message(str(error))}")
     return kind(f"{who} raised {type(error).__name__}{f' {when}' if when else ''}: {error}")
+
+
+def _compiler_message(report: str) -> str:
+    """The line of Numba's report that says what is wrong, with the place in the source."""
+    lines = [re.sub(r"\x1b\[\d*m", "", line).strip() for line in report.splitlines()]
+    telling = [line for line in lines if line and not line.startswith(("Failed in", "-", "During:"))]
+    place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', report)
+    shown = f" ({place[-1][0]}, line {place[-1][1]})" if place else ""
+    return f"{telling[0] if telling else 'Numba does not say why'}{shown}"

@@ -1,4 +1,4 @@
-"""What users implement: rewards, policies, subscribers. Protocols, not base classes."""
+"""The protocols that users implement: rewards, delays, arrivals, policies and subscribers."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from tpstream.model.arrays import Bools, Floats
 from tpstream.model.events import Events
 
 if TYPE_CHECKING:
-    import simpy  # not to be loaded by those who only read a scenario
+    import simpy  # only for types: reading a scenario does not need SimPy
 
 
 class ArmRewards(Protocol):
@@ -35,7 +35,7 @@ class ArmRewards(Protocol):
 
 @runtime_checkable
 class Recorded(Protocol):
-    """Rewards that are read in order from a record and can run out, instead of being drawn."""
+    """Rewards of an arm that are read in order from a record, which can run out, instead of being drawn."""
 
     def recorded(self, first: int, pulls: int) -> Floats:
         """The rows of pulls first, first + 1, ... (from 0) of this arm; fewer than asked for at the end."""
@@ -44,25 +44,61 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True)
 class Rewards:
-    """The rewards of all arms; `groups` is the smoothness that the model guarantees, None if it promises none."""
+    """The rewards of all arms.
+
+    Parameters
+    ----------
+    arms : sequence of ArmRewards
+        The model of each arm.
+    groups : int or None
+        The smoothness that the model promises: a pull's parts form this many equal groups, none of which pays more
+        than maximum / groups; None if it promises nothing.
+    name : str
+        What errors call the model; a scenario gives its own.
+
+    Examples
+    --------
+    >>> class Coin:
+    ...     mean, maximum = 0.5, 1.0
+    ...     def sample(self, stream, pulls):
+    ...         return stream.integers(0, 2, (pulls, 1)).astype(float)
+    >>> Rewards([Coin(), Coin()], groups=1).name
+    'rewards'
+    """
 
     arms: Sequence[ArmRewards]
     groups: int | None
     name: str = "rewards"
-    """What errors call them; a scenario adds the kind."""
 
 
 @dataclass(frozen=True)
 class BuildContext:
-    """Where a model is built: the arms' names, the span, and the folder in which relative file names start."""
+    """What a model is told about its scenario when it is built.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of the arms.
+    span : int
+        How many parts a pull pays.
+    folder : Path
+        Where relative file names start.
+    horizon : int or None
+        The number of rounds, where it is known.
+    resources : mapping of str to int
+        The capacities of the resources that the scenario declares.
+
+    Examples
+    --------
+    >>> BuildContext(["low", "high"], span=6, folder=Path("."), resources={"nurse": 2}).resources["nurse"]
+    2
+    """
 
     names: Sequence[str]
     span: int
     folder: Path
     horizon: int | None = None
-    """How many decisions are due, where that is known."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """The capacities of the resources that the scenario declares."""
 
 
 class RewardKind(Protocol):
@@ -80,16 +116,28 @@ class RewardKind(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """When the parts of some pulls of one arm arrive; arrays of shape (pulls, span)."""
+    """When the parts of some pulls of one arm arrive.
+
+    Parameters
+    ----------
+    offsets : array of float, of shape (pulls, span)
+        The time from the pull to the arrival of each part; for a lost one, to the time at which its loss is known.
+    lost : array of bool, of shape (pulls, span)
+        Whether a part never arrives.
+
+    Examples
+    --------
+    >>> schedule = Schedule(np.array([[0.0, 1.0]]), np.array([[False, True]]))
+    >>> Schedule(schedule.offsets + 2.0, schedule.lost).offsets.tolist()
+    [[2.0, 3.0]]
+    """
 
     offsets: Floats
-    """Time from the pull to the arrival of the part; for a lost one, to the moment at which its loss shows."""
     lost: Bools
-    """The part never arrives."""
 
 
 class DelayProcess(Protocol):
-    """A sampled delay: moves parts to later times, or loses them. It must not depend on the time of the pull."""
+    """A delay that is drawn: it moves parts to later times, or loses them, whatever the time of the pull."""
 
     @property
     def whole(self) -> bool:
@@ -102,7 +150,7 @@ class DelayProcess(Protocol):
 
 
 class CalendarDelay(Protocol):
-    """A delay that depends on the calendar and not on chance: results are handed out at certain times only."""
+    """A delay that depends on the time and not on chance: parts are handed out at certain times only."""
 
     @property
     def whole(self) -> bool:
@@ -115,14 +163,14 @@ class CalendarDelay(Protocol):
 
 
 class PullContext(Protocol):
-    """What a process delay may use: the clock, the shared resources, and the parts of one pull."""
+    """What the process of one pull is given: SimPy's environment, the shared resources, and the pull's parts."""
 
     pull: int
     arm: int
     env: "simpy.Environment"
     resources: "Mapping[str, simpy.Resource]"
     stream: np.random.Generator
-    """A stream for service times and the like, owned by the process delay, shared by all pulls of an arm."""
+    """The random stream for service times and the like, shared by all pulls of an arm."""
     arrivals: Sequence[tuple[float, int]]
     """When each part that is not lost arrives at this process, and its number; by time, then part."""
 
@@ -135,12 +183,12 @@ class PullContext(Protocol):
         ...
 
     def lose(self, part: int) -> None:
-        """The part never arrives, which shows now."""
+        """Declare that the part never arrives, which is known from now on."""
         ...
 
 
 class ProcessDelay(Protocol):
-    """A delay that happens: a SimPy process for each pull that delivers its parts; for the SimPy engine only."""
+    """A delay as a SimPy process for each pull, which delivers its parts; for the SimPy engine only."""
 
     def run(self, context: PullContext) -> "Generator[simpy.Event, Any, None]":
         """The process of one pull; it must deliver or lose every part of `context.arrivals` once."""
@@ -158,7 +206,7 @@ class DelayKind(Protocol):
 
 
 class ArrivalProcess(Protocol):
-    """Decides when decisions are due."""
+    """Says when decisions are due."""
 
     @property
     def regular(self) -> bool:
@@ -181,20 +229,29 @@ class ArrivalKind(Protocol):
 
 
 class Subscriber(Protocol):
-    """Hears every event, in order, a batch at a time."""
+    """Is handed every event, in order, a batch at a time."""
 
     def hear(self, events: Events) -> None:
-        """Take the next events; they are not to be changed."""
+        """Take the next events, without changing them."""
         ...
 
 
 class Policy(Subscriber, Protocol):
-    """Hears what was delivered and decides."""
+    """Is handed all events that happened before each decision, and decides."""
 
     def decide(self, round: int) -> int:
-        """The arm to pull in this round, knowing all that was heard."""
+        """The arm to pull in this round."""
         ...
 
     def indices(self) -> Floats:
         """The index of every arm at the last decision; NaN for a policy without indices."""
+        ...
+
+
+@runtime_checkable
+class TimedPolicy(Policy, Protocol):
+    """A policy that is also told the time of each decision, which events do not tell it."""
+
+    def set_clock(self, time: float) -> None:
+        """Take note of the time of the decision that is asked for next."""
         ...

@@ -1,6 +1,6 @@
-"""The story of a run, told through structlog: to whoever configured it, else warnings and notes to standard error.
+"""The package's logger, and its version.
 
-The version of this package.
+Messages go to structlog as the user configured it, else to standard error.
 """
 
 import logging
@@ -12,13 +12,13 @@ from typing import Any
 import structlog
 
 VERBOSE = "TPSTREAM_VERBOSE"
-"""The environment variable that asks for the whole story; other processes of a study hear of it, too."""
+"""The environment variable that turns on all messages, also in worker processes."""
 NOTES = "TPSTREAM_NOTES"
-"""The one that turns off, as "0", the notes that explain a wait."""
+"""The environment variable that turns off, with "0", the notes that explain why something takes long."""
 
 
 def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
-    """A logger for what a person may want to know of a run; it never touches structlog's configuration."""
+    """A logger with this context; structlog's configuration is not changed."""
     if structlog.is_configured():
         logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream").bind(**context)
         return logger
@@ -40,7 +40,7 @@ def _level() -> int:
 
 
 def own_version() -> str:
-    """The installed version; unknown in a checkout that was never installed."""
+    """The installed version; "unknown" in a checkout that was never installed."""
     try:
         return version("tpstream")
     except PackageNotFoundError:

@@ -1,14 +1,13 @@
-"""The decorators for functions that Numba compiles: typed, and with the same settings everywhere.
+"""Decorators for functions that Numba compiles, and random streams that are quick to pass to such functions.
 
-Two settings matter. `inline="always"` puts a policy's small functions into the loops that call them, since passing a
-state of a dozen arrays to a function costs more than the function does. `_nrt=False` turns off the counting of
-references to arrays, which would otherwise happen at every use of a state's field and cost ten times the arithmetic;
-such functions must not create arrays. A policy that has to may use `numba.njit` for its functions instead.
+Two settings of the decorators matter. `inline="always"` puts a policy's small functions into the loops that call them,
+since passing a state of a dozen arrays to a function costs more than the function does. `_nrt=False` turns off the
+counting of references to arrays, which would otherwise happen at every use of a state's field and cost ten times the
+arithmetic; such functions must not create arrays. A policy that has to may use `numba.njit` for its functions instead.
 
-A random stream that compiled loops take at once.
-
-Numba examines a Generator whenever Python hands one to a compiled function, and that takes as long as dozens of rounds
-of a loop. So it is examined once, and what was found (some addresses) is held in an array that loops take it from.
+Numba examines a Generator whenever Python passes one to a compiled function, which takes as long as dozens of rounds
+of a loop. So `hold_stream` lets Numba examine it once and stores what it found (some addresses) in an array;
+`held_stream` turns that array into the stream again, inside compiled code.
 """
 
 from collections.abc import Callable
@@ -22,37 +21,63 @@ from numba.np import arrayobj
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_njit: Any = numba.njit  # its types do not tell of _nrt
+_njit: Any = numba.njit  # its types do not know of _nrt
+_config: Any = config
+JIT_IS_OFF = bool(_config.DISABLE_JIT)
+"""Whether NUMBA_DISABLE_JIT is set, so that all these functions run as plain Python."""
 
 
 def compiled(function: Function) -> Function:
-    """A small function for other compiled functions; it becomes a part of them and needs no cache of its own."""
+    """Compile a small function that only other compiled functions call, such as a policy's handler.
+
+    It becomes a part of its callers. It must not create arrays.
+
+    Parameters
+    ----------
+    function : callable
+        A function of numbers, arrays and named tuples of them.
+
+    Returns
+    -------
+    callable
+        The compiled function; the same one if NUMBA_DISABLE_JIT is set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> @compiled
+    ... def count(pulls, arm):
+    ...     pulls[arm] += 1
+    >>> pulls = np.zeros(2)
+    >>> count(pulls, 1)
+    >>> pulls.tolist()
+    [0.0, 1.0]
+    """
     decorated: Function = _njit(nogil=True, error_model="numpy", inline="always", _nrt=False)(function)
     return decorated
 
 
 def compiled_loop(function: Function) -> Function:
-    """A loop that Python calls and that creates no arrays; its machine code is kept on disk."""
+    """Compile a loop that Python calls and that creates no arrays; its machine code is kept on disk."""
     decorated: Function = _njit(nogil=True, error_model="numpy", cache=True, _nrt=False)(function)
     return decorated
 
 
 def cached(function: Function) -> Function:
-    """A function that Python calls and that may create arrays; its machine code is kept on disk."""
+    """Compile a function that Python calls and that may create arrays; its machine code is kept on disk."""
     decorated: Function = _njit(nogil=True, error_model="numpy", cache=True)(function)
     return decorated
 
 
 ADDRESSES = 32
-"""More than enough room for what Numba finds in a Generator."""
-_config: Any = config
+"""Size of the array of a held stream: more than Numba's view of a Generator needs."""
 _make_array: Any = arrayobj.make_array
 _intrinsic: Any = extending.intrinsic
 
 
 def hold_stream(stream: np.random.Generator) -> Any:
-    """What a loop takes for this stream, which must be kept alive; with Numba turned off the stream itself."""
-    if _config.DISABLE_JIT:
+    """An array from which `held_stream` takes this stream, which must be kept alive; with the JIT off, the stream."""
+    if JIT_IS_OFF:
         return stream
     place = np.zeros(ADDRESSES, dtype=np.int64)
     _store(stream, place)
@@ -60,7 +85,7 @@ def hold_stream(stream: np.random.Generator) -> Any:
 
 
 def _put(_: Any, stream: Any, place: Any) -> Any:
-    """Numba's view of a stream, written to an array."""
+    """Make the compiled code that writes Numba's view of a stream to an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         found, array = arguments
@@ -72,7 +97,7 @@ def _put(_: Any, stream: Any, place: Any) -> Any:
 
 
 def _take(_: Any, place: Any) -> Any:
-    """Numba's view of a stream, read from an array."""
+    """Make the compiled code that reads Numba's view of a stream from an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = _make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -81,13 +106,8 @@ def _take(_: Any, place: Any) -> Any:
     return types.npy_rng(place), generate
 
 
-def _take_itself(place: Any) -> Any:
-    """With Numba turned off, streams are held as they are."""
-    return place
-
-
 _put_stream: Any = _intrinsic(_put)
-_take_stream: Any = _take_itself if _config.DISABLE_JIT else _intrinsic(_take)
+_take_stream: Any = (lambda place: place) if JIT_IS_OFF else _intrinsic(_take)
 
 
 @compiled_loop
@@ -97,6 +117,6 @@ def _store(stream: np.random.Generator, place: Any) -> None:
 
 @compiled
 def held_stream(place: Any) -> np.random.Generator:
-    """The stream that is held there."""
+    """The stream of which `hold_stream` made this array; for compiled functions."""
     stream: np.random.Generator = _take_stream(place)
     return stream

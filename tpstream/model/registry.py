@@ -1,7 +1,7 @@
-"""Registries: what a name in a scenario stands for. Built-ins, installed plug-ins, and those of files that were loaded.
+"""Registries: which policy, reward model, delay, ... a name in a scenario stands for.
 
-Nothing is imported before its name is asked for, and no name makes anything be imported that is neither ours, nor
-installed as a plug-in, nor added by someone who loaded its file.
+Names are of built-ins, of installed plug-ins, or of plug-in files that the user loaded. A definition is imported when
+its name is first asked for, and no other code is ever imported because of a name.
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ MODELS = ("settings", "arm_settings", "parameters")
 
 @dataclass(frozen=True, eq=False)
 class Registry:
-    """The known names of one thing, e.g. policies, and where their definitions live."""
+    """The known names of one section, such as policies, and where their definitions are."""
 
     what: str
     group: str
     builtin: Mapping[str, str]
     needs: tuple[str, ...]
-    """What a definition must have; if that includes a name, it must be the one under which it is registered."""
+    """Attributes that a definition must have; a `name` must be the one under which it is registered."""
     added: dict[str, Any] = field(default_factory=dict)
-    """Definitions of plug-in files, which live as long as the process."""
+    """Definitions from plug-in files, for the rest of this process."""
 
     def names(self) -> list[str]:
-        """Every known name, built-ins first in their own order, then the plug-ins'."""
+        """Every known name: the built-ins in their order, then the plug-ins in alphabetical order."""
         others = {point.name for point in installed(self.group)} | self.added.keys()
         return [*self.builtin, *sorted(others - self.builtin.keys())]
 
@@ -53,7 +53,7 @@ class Registry:
         raise UnknownNameError(self.what, name, self.names())
 
     def obstacle(self, name: str, definition: object) -> str | None:
-        """What keeps the definition from being used under that name, with the remedy; None if nothing does."""
+        """Why the definition cannot be used under that name, with the remedy; None if it can."""
         if isinstance(definition, type):
             return f"is the class {definition.__name__}; give an instance, as in {definition.__name__}()"
         missing = [need for need in self.needs if not hasattr(definition, need)]
@@ -84,7 +84,7 @@ class Registry:
 
 @lru_cache
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group; looked up once, since every installed package is asked."""
+    """The entry points of a group; looked up once, since that reads the metadata of every installed package."""
     return tuple(entry_points(group=group))
 
 
@@ -94,7 +94,7 @@ def owner_of(point: EntryPoint) -> str:
 
 
 def kind_of(definition: object) -> str:
-    """What an object is, in words."""
+    """The type of an object, for errors."""
     return f"a {type(definition).__name__}"
 
 

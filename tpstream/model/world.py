@@ -1,9 +1,4 @@
-"""The problem: what a policy is told about the world before the first round.
-
-Timing: when decisions are due, when parts arrive, and how long they are waited for.
-
-The world of one run: all that an engine needs besides a policy.
-"""
+"""The world of one run: the problem that a policy is told, how time passes, the rewards and the seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +14,30 @@ from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProces
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Arms, span and horizon; `means` is None unless a policy is entitled to them."""
+    """What a policy is told about the world before the first round.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The names of the arms.
+    maxima : array of float
+        The largest cumulative reward that a pull of each arm can pay.
+    span : int
+        How many parts a pull pays.
+    horizon : int
+        The number of rounds; a run may end earlier.
+    groups : int or None
+        The smoothness of the rewards: a pull's parts form this many equal groups, none of which pays more than
+        maximum / groups; None if nothing is known.
+    means : array of float or None
+        The expected cumulative reward of each arm; None for a policy that does not know them.
+
+    Examples
+    --------
+    >>> problem = Problem(("low", "high"), np.array([1.0, 2.0]), span=6, horizon=100, groups=3)
+    >>> problem.arms, problem.assumed_groups(None), problem.assumed_groups(2)
+    (2, 3, 2)
+    """
 
     names: tuple[str, ...]
     maxima: Floats
@@ -34,11 +52,27 @@ class Problem:
         return len(self.names)
 
     def without_means(self) -> "Problem":
-        """The problem as an ordinary policy sees it."""
+        """The same problem for a policy that does not know the means."""
         return replace(self, means=None)
 
     def assumed_groups(self, groups: int | None) -> int:
-        """The number of groups a policy works with: its own, else the environment's."""
+        """The number of groups that a policy assumes.
+
+        Parameters
+        ----------
+        groups : int or None
+            The policy's parameter; None for the groups of the rewards.
+
+        Returns
+        -------
+        int
+            The number of groups.
+
+        Raises
+        ------
+        PolicyError
+            If no number is known, or it does not divide the span.
+        """
         chosen = self.groups if groups is None else groups
         if chosen is None:
             raise PolicyError("groups are not known for these rewards; give the policy its own, e.g. groups = 1")
@@ -67,18 +101,18 @@ class Regular:
 
 
 class Calendar(CalendarDelay, Protocol):
-    """The calendar delays of a scenario, as one that knows for errors whose times it is asked about."""
+    """All calendar delays of a scenario as one delay."""
 
     def reported(self, times: Floats, pull: int | None = None) -> Floats:
-        """When what arrives at these times is handed out; with `pull` they are those of its parts."""
+        """When what arrives at these times is handed out; if `pull` is given, errors name it."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Timing:
-    """What a scenario says about time; by default the paper's world.
+    """When decisions are due, when parts arrive, and when a pull is closed; by default as in the paper's world.
 
-    A part's way leads through the sampled delays in order, then the calendar, then the process.
+    A part passes the sampled delays in order, then the calendar, then the process.
     """
 
     delays: tuple[DelayProcess, ...] = ()
@@ -88,13 +122,13 @@ class Timing:
     process: ProcessDelay | None = None
     process_name: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """Capacities of what process delays share."""
+    """The capacities of the resources that processes share, by name."""
     arrivals: ArrivalProcess = Regular()
     arrivals_name: str = "arrivals (regular)"
     window: float | None = None
-    """How long a pull is waited for; None: until nothing of it is missing."""
+    """After how long a pull is closed; None: when nothing of it is missing any more."""
     default: float | None = None
-    """What a part that is missing when its pull is closed counts as; None: nothing is put in its place."""
+    """The reward that a part is credited with if it is missing when its pull is closed; None: no reward."""
 
     @property
     def plain(self) -> bool:

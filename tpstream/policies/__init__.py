@@ -1,4 +1,4 @@
-"""Who decides? One policy per file, written once for every engine."""
+"""Who decides? Policies, one per file and written once for every engine, and how they are told events."""
 
 from tpstream.model.registry import Registry
 

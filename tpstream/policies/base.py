@@ -12,7 +12,20 @@ from tpstream.model.world import Problem
 
 
 class Parameters(BaseModel):
-    """Parameters of a policy; a policy without any uses this as it is."""
+    """The base class of a policy's parameters; a policy without any uses it as it is.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        If a value is not allowed or a name is unknown.
+
+    Examples
+    --------
+    >>> class GreedyParameters(Parameters):
+    ...     explore: float = Field(0.1, ge=0, le=1, description="the share of rounds with a random arm")
+    >>> GreedyParameters(explore=0.2).explore
+    0.2
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,46 +44,132 @@ class GroupParameters(IndexParameters):
 
 @dataclass(frozen=True)
 class SharedPolicy:
-    """A policy in the shared form: arrays as state and compiled scalar functions, for every engine.
+    """A policy as a state of arrays and compiled functions, which every engine and replay can run.
 
-    State is a NamedTuple (with a name of its own: Numba tells states apart by it) that has a field `indices`, one
-    float for each arm, which `decide` fills. Handlers left out are never called, and hearing less is faster: a policy
-    that needs only sums asks for `on_received` or `on_group` instead of `on_partial`. `slot` is the place of an open
-    pull in the state fields named by `per_pull`: arrays with a row per slot, which engines enlarge as more are open.
+    The functions are those of `tpstream.model.numba_support.compiled`: handlers, which are told what happens, and
+    `decide`. Handlers that are left out are never called, and being told less is faster: a policy that needs only
+    sums takes `on_received` or `on_group` instead of `on_partial`. `slot` is the row of an open pull in the state
+    fields named by `per_pull`; engines enlarge these arrays when more pulls are open. When a pull is closed, its row
+    may go to another pull.
+
+    The state is a NamedTuple. The name of its class must be its own, since Numba tells states apart by it. Its fields:
+
+    - `indices`, which must be there: one float for each arm, which `decide` fills; NaN for a policy without indices.
+    - `clock`, optional: `np.zeros(1)`. It holds the time of the event that is told or of the decision that is asked
+      for; it is written before the handler or `decide` is called. For `on_received` it is the time of the payments.
+    - `probabilities`, optional: one float for each arm, the probability with which `decide` chooses it, which
+      `decide` fills as it does `indices`.
+
+    Handlers never draw random numbers. What needs a draw is put into the state, and `decide` draws it: first what the
+    events left, in the order of the events, then one draw for each arm, in the order of the arms and whatever the arm's
+    state. So engines, replay and live use all draw the same numbers.
+
+    What may come: a run may end early, between two batches of rounds; `decide` may be given a context; the arms' means
+    may depend on the round. So a policy must not count on its horizon being reached.
+
+    Parameters
+    ----------
+    name : str
+        The name under which it is registered.
+    parameters : type of Parameters
+        Its parameters, as in a `[[policies]]` table of a scenario.
+    init : callable
+        `(problem, parameters) -> state`, ordinary Python. Fields named by `per_pull` have one row at first.
+    decide : callable
+        `(state, round, stream) -> arm`.
+    on_pull : callable, optional
+        `(state, arm, slot, total)`: a pull was made. The total is NaN unless the policy is clairvoyant.
+    on_partial : callable, optional
+        `(state, arm, slot, part, value)`: a part was delivered.
+    on_received : callable, optional
+        `(state, arm, amount)`: what an arm's pulls paid at one time, added by pull, then part; not told if it is 0.
+    on_group : callable, optional
+        `(state, arm, slot, group, amount)`: all parts of a group of one pull were delivered. The groups, from 0, are
+        those of the policy's parameter `groups`.
+    on_lost : callable, optional
+        `(state, arm, slot, part)`: it is known that this part never arrives. `slot` is -1 if the pull is closed by
+        then. A late part is not lost.
+    on_closed : callable, optional
+        `(state, arm, slot, credited)`: a pull is closed, and was credited with this much.
+    per_pull : tuple of str
+        State fields with a row for each open pull.
+    clairvoyant : bool
+        Whether the policy is shown a pull's cumulative reward at the pull.
+    knows_means : bool
+        Whether the policy is told the arms' true means.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> from tpstream import Scenario, simulate
+    >>> from tpstream.model.numba_support import compiled
+    >>> class InTurnState(NamedTuple):
+    ...     indices: np.ndarray
+    >>> def init(problem, parameters):
+    ...     return InTurnState(np.full(problem.arms, np.nan))
+    >>> @compiled
+    ... def decide(state, round, stream):
+    ...     return (round - 1) % state.indices.size
+    >>> policy = SharedPolicy("in-turn", Parameters, init, decide)
+    >>> scenario = Scenario.load("setting-1").with_(horizon=12)
+    >>> simulate(scenario, policy, engine="simpy").arms.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
     """
 
     name: str
     parameters: type[Parameters]
     init: Callable[[Problem, Any], Any]
-    """(problem, parameters) -> state, with one row in every `per_pull` field."""
     decide: Callable[[Any, int, np.random.Generator], int]
-    """(state, round, stream) -> arm, compiled."""
     on_pull: Callable[[Any, int, int, float], None] | None = None
-    """(state, arm, slot, total), compiled; total is NaN unless the policy is clairvoyant."""
     on_partial: Callable[[Any, int, int, int, float], None] | None = None
-    """(state, arm, slot, part, value), compiled."""
     on_received: Callable[[Any, int, float], None] | None = None
-    """(state, arm, amount), compiled; amount is what the arm's pulls paid at one instant, added by pull, then part."""
-    on_group: Callable[[Any, int, int, float], None] | None = None
-    """(state, arm, group, amount), compiled; a group of parts of one pull is complete and paid this amount. The
-    groups, from 0, are those of the policy's parameter `groups`."""
+    on_group: Callable[[Any, int, int, int, float], None] | None = None
     on_closed: Callable[[Any, int, int, float], None] | None = None
-    """(state, arm, slot, value), compiled; value is all that the pull was credited with."""
     per_pull: tuple[str, ...] = ()
     clairvoyant: bool = False
-    """Is shown a pull's cumulative reward at the pull."""
     knows_means: bool = False
-    """Is told the arms' true means."""
+    on_lost: Callable[[Any, int, int, int], None] | None = None
 
 
 @dataclass(frozen=True)
 class PythonPolicy:
-    """A policy as an ordinary Python object, for the SimPy engine and replay only."""
+    """A policy as an ordinary Python object, for the SimPy engine and replay only.
+
+    Parameters
+    ----------
+    name : str
+        The name under which it is registered.
+    parameters : type of Parameters
+        Its parameters, as in a `[[policies]]` table of a scenario.
+    create : callable
+        `(problem, parameters, stream) -> policy`, an object as in `tpstream.model.interfaces.Policy`. It draws from
+        `stream`, in `decide` only.
+    clairvoyant : bool
+        Whether the policy is shown a pull's cumulative reward at the pull.
+    knows_means : bool
+        Whether the policy is told the arms' true means.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, simulate
+    >>> class Stubborn:
+    ...     def __init__(self, problem, parameters, stream):
+    ...         self.arms = problem.arms
+    ...     def hear(self, events):
+    ...         pass
+    ...     def decide(self, round):
+    ...         return self.arms - 1
+    ...     def indices(self):
+    ...         return np.full(self.arms, np.nan)
+    >>> policy = PythonPolicy("stubborn", Parameters, Stubborn)
+    >>> scenario = Scenario.load("setting-1").with_(horizon=10)
+    >>> simulate(scenario, policy, engine="simpy").arms.tolist()
+    [9, 9, 9, 9, 9, 9, 9, 9, 9, 9]
+    """
 
     name: str
     parameters: type[Parameters]
     create: Callable[[Problem, Any, np.random.Generator], Policy]
-    """(problem, parameters, stream) -> policy."""
     clairvoyant: bool = False
     knows_means: bool = False
 

@@ -1,4 +1,4 @@
-"""Delayed-UCB1: waits for every pull to be closed, and learns from cumulative rewards only (Joulani et al. 2013)."""
+"""Delayed-UCB1: learns from the cumulative rewards of closed pulls only (Joulani et al. 2013)."""
 
 import math
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ from tpstream.policies.index import add, largest, total
 
 
 class DelayedParameters(IndexParameters):
-    """How the first rounds, in which nothing is known, are spent."""
+    """Parameters: how ties are broken, and what is pulled in the first rounds, when nothing is known."""
 
     start: Literal["round-robin", "random"] = Field(
         "round-robin",
@@ -23,7 +23,7 @@ class DelayedParameters(IndexParameters):
 
 
 class DelayedUcb1State(NamedTuple):
-    """Closed pulls and their cumulative rewards, for every arm."""
+    """The number of closed pulls and the sum of their cumulative rewards, for every arm."""
 
     maxima: Floats
     random_ties: bool
@@ -34,7 +34,7 @@ class DelayedUcb1State(NamedTuple):
 
 
 def init(problem: Problem, parameters: DelayedParameters) -> DelayedUcb1State:
-    """Nothing is known."""
+    """The state before the first round: no pulls."""
     arms = problem.arms
     return DelayedUcb1State(
         maxima=problem.maxima,

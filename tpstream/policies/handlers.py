@@ -1,12 +1,8 @@
-"""How a policy in the shared form hears events.
+"""How events reach a policy in the shared form.
 
 This file is loaded once for each policy, under a name of its own and with that policy's functions in the place of
-the empty ones below (see loader.py): Numba keeps compiled code on disk only for functions that call others by name.
-
-How a policy in the shared form follows a record: it decides at every pull and hears what was recorded.
-
-Like hearing.py, this file is loaded once for each policy, with that policy's functions in the place of the imported
-ones (see loader.py).
+the empty ones below (see loader.py), since Numba keeps machine code on disk only for functions that call others by
+name. The compiled loops of the engines use the functions of that copy.
 """
 
 from typing import Any, NamedTuple
@@ -14,74 +10,94 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL
 from tpstream.model.numba_support import compiled, compiled_loop, held_stream
-
-PULL, PARTIAL, CLOSED = 0, 1, 2  # Kind's numbers; Numba wants plain ones
 
 
 @compiled
 def on_pull(state: Any, arm: int, slot: int, shown: float) -> None:
-    """Nothing."""
+    """Do nothing, for a policy without this handler."""
 
 
 @compiled
 def on_partial(state: Any, arm: int, slot: int, part: int, value: float) -> None:
-    """Nothing."""
+    """Do nothing, for a policy without this handler."""
 
 
 @compiled
 def on_received(state: Any, arm: int, amount: float) -> None:
-    """Nothing."""
+    """Do nothing, for a policy without this handler."""
 
 
 @compiled
-def on_group(state: Any, arm: int, group: int, amount: float) -> None:
-    """Nothing."""
+def on_group(state: Any, arm: int, slot: int, group: int, amount: float) -> None:
+    """Do nothing, for a policy without this handler."""
+
+
+@compiled
+def on_lost(state: Any, arm: int, slot: int, part: int) -> None:
+    """Do nothing, for a policy without this handler."""
 
 
 @compiled
 def on_closed(state: Any, arm: int, slot: int, credited: float) -> None:
-    """Nothing."""
+    """Do nothing, for a policy without this handler."""
+
+
+@compiled
+def set_clock(state: Any, time: float) -> None:
+    """Do nothing, for a policy whose state has no field `clock`; for the others `write_clock` stands here."""
 
 
 @compiled
 def policy_decide(state: Any, round: int, stream: np.random.Generator) -> int:  # noqa: ARG001
-    """Nothing to decide."""
+    """Stand for the policy's `decide`, which every policy has."""
     return 0
 
 
+@compiled
+def write_clock(state: Any, time: float) -> None:
+    """Write the time of what is told next to the state's field `clock`."""
+    state.clock[0] = time
+
+
 class Subscriptions(NamedTuple):
-    """What a policy wants to hear, and what was heard in part."""
+    """Which handlers a policy has, and what is remembered to call them."""
 
     shown: bool
-    """The total at the pull."""
+    """The policy is shown a pull's total at the pull."""
     partial: bool
     received: bool
     group: bool
+    lost: bool
     closed: bool
     width: int
-    """Parts of a group."""
+    """How many parts a group has."""
     amounts: Floats
-    """What each arm was paid at the present instant."""
+    """What each arm's pulls paid at the present time."""
     filled: Ints
-    """Parts received of a group, (slot, group)."""
+    """How many parts of each group were delivered, (slot, group)."""
     gathered: Floats
-    """What they paid."""
+    """What they paid, (slot, group)."""
+    owners: Ints
+    """The open pull of each slot, for `on_lost`; 0: none."""
 
 
 @compiled_loop
 def decide(state: Any, round: int, held: Any) -> int:
-    """The policy's decision."""
+    """Ask the policy for an arm."""
     return policy_decide(state, round, held_stream(held))
 
 
 @compiled
-def notify_pull(state: Any, subscriptions: Subscriptions, arm: int, slot: int, shown: float) -> None:
-    """Tell the policy of a pull; all groups of a new pull are empty."""
+def notify_pull(state: Any, subscriptions: Subscriptions, pull: int, arm: int, slot: int, shown: float) -> None:
+    """Tell the policy of a pull; no part of its groups is delivered so far."""
     if subscriptions.group:
         for group in range(subscriptions.filled.shape[1]):
             subscriptions.filled[slot, group] = 0
             subscriptions.gathered[slot, group] = 0.0
+    if subscriptions.lost:
+        subscriptions.owners[slot] = pull
     on_pull(state, arm, slot, shown)
 
 
@@ -97,12 +113,12 @@ def notify_partial(state: Any, subscriptions: Subscriptions, arm: int, slot: int
         subscriptions.filled[slot, group] += 1
         subscriptions.gathered[slot, group] += value
         if subscriptions.filled[slot, group] == subscriptions.width:
-            on_group(state, arm, group, subscriptions.gathered[slot, group])
+            on_group(state, arm, slot, group, subscriptions.gathered[slot, group])
 
 
 @compiled
 def notify_received(state: Any, subscriptions: Subscriptions) -> None:
-    """Tell the policy what each arm was paid at the instant that is over."""
+    """Tell the policy what each arm's pulls paid at the present time, when all of that was delivered."""
     if subscriptions.received:
         for arm in range(subscriptions.amounts.size):
             if subscriptions.amounts[arm] != 0.0:
@@ -111,38 +127,37 @@ def notify_received(state: Any, subscriptions: Subscriptions) -> None:
 
 
 @compiled
-def notify(state: Any, subscriptions: Subscriptions, kind: int, arm: int, slot: int, part: int, value: float) -> None:
-    """Tell the policy one event; late and dropped parts are not for it."""
+def notify_closed(state: Any, subscriptions: Subscriptions, arm: int, slot: int, credited: float) -> None:
+    """Tell the policy that a pull is closed."""
+    if subscriptions.lost:
+        subscriptions.owners[slot] = 0
+    on_closed(state, arm, slot, credited)
+
+
+@compiled
+def notify_lost(state: Any, subscriptions: Subscriptions, pull: int, arm: int, slot: int, part: int) -> None:
+    """Tell the policy of a lost part; a pull that is closed has no slot any more."""
+    if subscriptions.lost:
+        on_lost(state, arm, slot if subscriptions.owners[slot] == pull else -1, part)
+
+
+@compiled
+def notify(
+    state: Any, subscriptions: Subscriptions, kind: int, pull: int, arm: int, slot: int, part: int, value: float
+) -> None:
+    """Tell the policy one event; late parts are not told."""
     if kind == PARTIAL:
         notify_partial(state, subscriptions, arm, slot, part, value)
     elif kind == CLOSED:
-        on_closed(state, arm, slot, value)
+        notify_closed(state, subscriptions, arm, slot, value)
     elif kind == PULL:
-        notify_pull(state, subscriptions, arm, slot, value)
+        notify_pull(state, subscriptions, pull, arm, slot, value)
+    elif kind == DROPPED:
+        notify_lost(state, subscriptions, pull, arm, slot, part)
 
 
 @compiled_loop
-def hear(
-    state: Any,
-    subscriptions: Subscriptions,
-    capacity: int,
-    time: Floats,
-    kind: Bytes,
-    pull: Ints,
-    arm: Ints,
-    part: Ints,
-    value: Floats,
-) -> None:
-    """Tell the policy every event, in order."""
-    for event in range(kind.size):
-        if event > 0 and time[event] != time[event - 1]:
-            notify_received(state, subscriptions)
-        notify(state, subscriptions, kind[event], arm[event], pull[event] % capacity, part[event], value[event])
-    notify_received(state, subscriptions)
-
-
-@compiled_loop
-def follow(
+def notify_events(
     state: Any,
     subscriptions: Subscriptions,
     held: Any,
@@ -156,18 +171,21 @@ def follow(
     value: Floats,
     decided: Ints,
 ) -> int:
-    """Tell the policy recorded events and let it decide at every pull; the place of the first other arm, or -1.
+    """Tell the policy events, in order; if `decided` is not empty, let it also decide at every pull, as in a replay.
 
-    The events are whole stretches from one decision to the next. The policy's last decision is in decided[0].
+    Returns the place of the first pull for which the policy decides for another arm, or -1; its last decision is in
+    decided[0].
     """
     stream = held_stream(held)
     for event in range(kind.size):
         if event > 0 and time[event] != time[event - 1]:
             notify_received(state, subscriptions)
-        if kind[event] == PULL:
+        set_clock(state, time[event])
+        if decided.size > 0 and kind[event] == PULL:
             decided[0] = policy_decide(state, round[event], stream)
             if decided[0] != arm[event]:
                 return event
-        notify(state, subscriptions, kind[event], arm[event], pull[event] % capacity, part[event], value[event])
+        slot = pull[event] % capacity
+        notify(state, subscriptions, kind[event], pull[event], arm[event], slot, part[event], value[event])
     notify_received(state, subscriptions)
     return -1

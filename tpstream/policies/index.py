@@ -1,6 +1,7 @@
-"""The choice of an arm with the largest index.
+"""What policies with indices share: the choice of the largest index, and sums that rounding does not harm.
 
-Sums that do not depend on the order of their terms: each is a pair of the rounded sum and what rounding lost.
+A sum is kept as a pair: the rounded sum, and the total of what rounding lost. So it does not depend on the order of its
+terms.
 """
 
 import math
@@ -11,12 +12,32 @@ from tpstream.model.arrays import Floats
 from tpstream.model.numba_support import compiled
 
 TIE = 1e-12
-"""Indices are equal if they differ by less than this share: what is equal on paper differs in its last bits here."""
+"""Indices count as equal if they differ by less than this share of the largest: rounding makes such differences."""
 
 
 @compiled
 def largest(indices: Floats, random_ties: bool, stream: np.random.Generator) -> int:  # noqa: FBT001
-    """An arm of the largest index; among equals a random one, or the first. The stream is used for ties only."""
+    """Choose an arm of the largest index; the stream is used for ties only.
+
+    Parameters
+    ----------
+    indices : array of float
+        One index for each arm; not all NaN.
+    random_ties : bool
+        Whether to choose at random among equal indices; else the first of them is taken.
+    stream : numpy.random.Generator
+        The policy's stream.
+
+    Returns
+    -------
+    int
+        The arm.
+
+    Examples
+    --------
+    >>> largest(np.array([1.0, 3.0, 3.0]), False, np.random.default_rng(1))
+    1
+    """
     best = indices[0]
     for arm in range(1, indices.size):
         best = max(best, indices[arm])
@@ -47,7 +68,25 @@ def two_sum(one: float, other: float) -> tuple[float, float]:
 
 @compiled
 def add(sums: Floats, place: int, value: float) -> None:
-    """Add a value to the sum at a place."""
+    """Add a value to one of the sums.
+
+    Parameters
+    ----------
+    sums : array of float
+        The sums, of shape (number of sums, 2); zeros at first.
+    place : int
+        Which sum.
+    value : float
+        What is added.
+
+    Examples
+    --------
+    >>> sums = np.zeros((1, 2))
+    >>> for value in (1e16, 1.0, 1.0, -1e16):
+    ...     add(sums, 0, value)
+    >>> total(sums, 0)
+    2.0
+    """
     rounded, lost = two_sum(sums[place, 0], value)
     sums[place, 0] = rounded
     sums[place, 1] += lost
@@ -55,7 +94,7 @@ def add(sums: Floats, place: int, value: float) -> None:
 
 @compiled
 def exchange(sums: Floats, place: int, old: float, new: float) -> None:
-    """Replace a term of the sum at a place by another one."""
+    """Replace a term of the sum at this place by another one."""
     difference, lost = two_sum(new, -old)
     add(sums, place, difference)
     sums[place, 1] += lost
@@ -63,5 +102,5 @@ def exchange(sums: Floats, place: int, old: float, new: float) -> None:
 
 @compiled
 def total(sums: Floats, place: int) -> float:
-    """The sum at a place."""
+    """The sum at this place, rounded once."""
     return float(sums[place, 0] + sums[place, 1])

@@ -1,6 +1,7 @@
-"""Loads loops for a policy: with its functions inside, and their machine code kept on disk.
+"""Loads copies of the compiled loops with a policy's functions inside, and keeps their machine code on disk.
 
-The fingerprint of compiled code: another one whenever something that was compiled into it is another.
+Numba's own cache looks only at the file of the function that it compiles. So each copy has a name with a fingerprint
+of everything that is compiled into it, and a change of any of that leads to another copy.
 """
 
 import atexit
@@ -20,20 +21,72 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.model import numba_support
+from tpstream.model import events, numba_support
 from tpstream.model.notes import logger
-from tpstream.policies import handlers
+from tpstream.policies import handlers, index
 from tpstream.policies.base import SharedPolicy
 
 CONSTANTS = (bool, int, float, complex, str, bytes, tuple, type(None))
-"""What Numba takes from outside a function as a constant, besides arrays and other functions."""
+"""Types of the module-level values that Numba compiles into a function, besides arrays and other functions."""
+SOURCES = tuple(Path(str(module.__file__)) for module in (handlers, index, numba_support, events))
+"""Files whose functions, settings or constants are compiled into every loop."""
+HANDLERS = ("on_pull", "on_partial", "on_received", "on_group", "on_lost", "on_closed")
+
+
+def load_for(policy: SharedPolicy, source: ModuleType, state: Any) -> Any:
+    """A copy of a module of loops in which this policy's functions stand where the empty ones did.
+
+    `state` is any state of the policy: Numba must know beforehand whether it has the field `clock`.
+    """
+    return _load(policy, source, hasattr(state, "clock"))
+
+
+@lru_cache(maxsize=1024)
+def _load(policy: SharedPolicy, source: ModuleType, clock: bool) -> ModuleType:  # noqa: FBT001
+    functions = {name: getattr(policy, name) for name in HANDLERS if getattr(policy, name) is not None}
+    functions["policy_decide"] = policy.decide
+    if clock:
+        functions["set_clock"] = handlers.write_clock
+    module = _load_copy(policy.name, source, functions)
+    if source is not handlers:
+        functions |= _own_functions(_load(policy, handlers, clock), functions)
+    for name in functions.keys() & vars(module).keys():
+        setattr(module, name, functions[name])
+    return module
+
+
+def _own_functions(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Any]:
+    """The functions that a module of loops defines itself, besides those that are replaced."""
+    return {
+        name: function
+        for name, function in vars(module).items()
+        if name not in replaced
+        and inspect.isfunction(plain_function(function))
+        and plain_function(function).__module__ == module.__name__
+    }
+
+
+def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> ModuleType:
+    """The module under a name of its own, which changes whenever the code behind it does."""
+    file = Path(str(source.__file__))
+    plain = "".join(letter if letter.isalnum() else "_" for letter in policy)
+    name = f"{file.stem}_{plain}_{fingerprint(_own_functions(source, {}) | functions, file, *SOURCES)}"
+    # With Numba turned off there is nothing to keep, and coverage counts the lines where they are written.
+    place = file if numba_support.JIT_IS_OFF else _copy(file, _folder_for(functions) / f"{name}.py", policy)
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec is not None  # noqa: S101 (a .py file has a loader)
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # Numba looks the module up when it reads its cache
+    spec.loader.exec_module(module)
+    return module
 
 
 def fingerprint(functions: Mapping[str, Any], *sources: Path) -> str:
-    """Sixteen digits for these functions, for all that they call by name, and for these files.
+    """Sixteen digits that depend on these functions, on all that they call by name, and on these files.
 
-    Numba itself looks at the one file of the function that it compiles; here every file behind it counts, and every
-    constant that it takes from a module or from the function that it was made in.
+    Every file behind a function counts, and every constant that it takes from a module or from the function that it
+    was made in.
     """
     digest = hashlib.sha256(version("numba").encode())
     for file in sources:
@@ -47,7 +100,7 @@ def fingerprint(functions: Mapping[str, Any], *sources: Path) -> str:
 
 
 def is_in_a_file(functions: Mapping[str, Any]) -> bool:
-    """Whether the functions can be found again by another process: those of a shell or a notebook cannot."""
+    """Whether another process can find the functions again: not those of a shell or a notebook."""
     return all(Path(inspect.getfile(plain_function(function))).is_file() for function in functions.values())
 
 
@@ -57,7 +110,7 @@ def plain_function(function: Any) -> Any:
 
 
 def _pieces(function: Callable[..., Any], seen: set[int]) -> Iterator[bytes]:
-    """What makes a function what it is: its name, its code, its file, and the values that it takes from outside."""
+    """The name, the code and the file of a function, and the values that it takes from outside, as bytes."""
     if id(function) in seen:
         return
     seen.add(id(function))
@@ -83,6 +136,7 @@ def _globals(function: Callable[..., Any]) -> Iterator[Any]:
 
 
 def _value(value: Any, seen: set[int]) -> Iterator[bytes]:
+    """A value that a function takes from outside, as bytes; nothing for one that Numba does not compile in."""
     value = plain_function(value)
     if inspect.isfunction(value):
         yield from _pieces(value, seen)
@@ -92,52 +146,8 @@ def _value(value: Any, seen: set[int]) -> Iterator[bytes]:
         yield repr(value).encode()
 
 
-SOURCES = (Path(handlers.__file__), Path(numba_support.__file__))
-"""Files that are compiled into every loop, or say how."""
-HANDLERS = ("on_pull", "on_partial", "on_received", "on_group", "on_closed")
-
-
-@lru_cache(maxsize=1024)
-def load_for(policy: SharedPolicy, source: ModuleType) -> ModuleType:
-    """A copy of a module of loops in which this policy's functions stand where the empty ones did."""
-    functions = {name: getattr(policy, name) for name in HANDLERS if getattr(policy, name) is not None}
-    functions["policy_decide"] = policy.decide
-    module = _load_copy(policy.name, source, functions)
-    if source is not handlers:
-        functions |= _own_functions(load_for(policy, handlers), functions)
-    for name in functions.keys() & vars(module).keys():
-        setattr(module, name, functions[name])
-    return module
-
-
-def _own_functions(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Any]:
-    """The compiled functions that a module of loops defines itself."""
-    return {
-        name: function
-        for name, function in vars(module).items()
-        if name not in replaced and getattr(plain_function(function), "__module__", None) == module.__name__
-    }
-
-
-def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> ModuleType:
-    """The module under a name of its own, which changes whenever the code behind it does."""
-    assert source.__file__ is not None  # noqa: S101 (it is a file of ours)
-    file = Path(source.__file__)
-    plain = "".join(letter if letter.isalnum() else "_" for letter in policy)
-    name = f"{file.stem}_{plain}_{fingerprint(functions, file, *SOURCES)}"
-    # With Numba turned off there is nothing to keep, and coverage counts the lines where they are written.
-    place = file if _jit_is_off() else _copy(file, _folder_for(functions) / f"{name}.py", policy)
-    spec = importlib.util.spec_from_file_location(name, place)
-    assert spec is not None  # noqa: S101 (a .py file has a loader)
-    assert spec.loader is not None  # noqa: S101
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Numba looks the module up when it reads its cache
-    spec.loader.exec_module(module)
-    return module
-
-
 def cache_folder() -> Path:
-    """Where compiled code is kept: TPSTREAM_CACHE, else the user's cache folder, else a folder of this process."""
+    """The folder of compiled code: TPSTREAM_CACHE, else the user's cache folder, else a temporary one."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("TPSTREAM_CACHE") or Path(home) / "tpstream")
     try:
@@ -146,42 +156,39 @@ def cache_folder() -> Path:
             return folder
     except OSError:
         pass
-    _warn(folder)
-    return _folder_of_this_process()
+    _warn_once(folder)
+    return _temporary_folder()
 
 
 def _folder_for(functions: Mapping[str, Any]) -> Path:
-    """Where the code of these functions goes; nobody could ever use that of a shell or a notebook again."""
-    return cache_folder() if is_in_a_file(functions) else _folder_of_this_process()
+    """Where the code of these functions is kept; that of a shell or a notebook is of no use to other processes."""
+    return cache_folder() if is_in_a_file(functions) else _temporary_folder()
 
 
 @lru_cache(maxsize=1)
-def _warn(folder: Path) -> None:
+def _warn_once(folder: Path) -> None:
     logger().warning("compiled code is not kept", folder=str(folder), remedy="set TPSTREAM_CACHE")
 
 
 @lru_cache(maxsize=1)
-def _folder_of_this_process() -> Path:
+def _temporary_folder() -> Path:
+    """A folder that is removed when this process ends."""
     folder = tempfile.mkdtemp(prefix="tpstream-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 @lru_cache(maxsize=1024)
-def _tell_of_compiling(policy: str, folder: Path) -> None:
+def _note_compiling(policy: str, folder: Path) -> None:
     logger().info("compiling", policy=policy, folder=str(folder), remark="takes seconds, the first time only")
 
 
 def _copy(source: Path, target: Path, policy: str) -> Path:
-    """Write once and never touch again: Numba trusts its cache while the file's time is the same."""
+    """Write the copy unless it is there: Numba trusts its cache as long as the file's time is the same."""
     if not target.exists():
-        _tell_of_compiling(policy, target.parent)
+        _note_compiling(policy, target.parent)
         handle, partly = tempfile.mkstemp(dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(source.read_bytes())
         Path(partly).replace(target)
     return target
-
-
-def _jit_is_off() -> bool:
-    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}

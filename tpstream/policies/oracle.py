@@ -1,4 +1,4 @@
-"""Oracle: always an arm of the largest true mean, which it is told; its regret is zero."""
+"""Oracle: is told the arms' true means and always pulls an arm of the largest one; its regret is zero."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from tpstream.policies.base import Parameters, SharedPolicy
 
 
 class OracleState(NamedTuple):
-    """The true means are the indices."""
+    """The true means, as indices, and the first arm of the largest one."""
 
     indices: Floats
     best: int
 
 
 def init(problem: Problem, parameters: Parameters) -> OracleState:  # noqa: ARG001
-    """Everything is known."""
+    """The state, which never changes: the means are known."""
     if problem.means is None:
         raise PolicyError("the oracle needs the arms' true means, and this problem does not give them")
     return OracleState(indices=problem.means.copy(), best=int(np.argmax(problem.means)))

@@ -1,12 +1,12 @@
-"""A policy in the shared form as an object that hears and decides."""
+"""A policy in the shared form as an object that hears events and decides, for the SimPy engine and replay."""
 
 from typing import Any
 
 import numpy as np
 
-from tpstream.model.arrays import Floats
-from tpstream.model.errors import PolicyError, TpstreamError, blame
-from tpstream.model.events import Events, Kind
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import PolicyError, user_code
+from tpstream.model.events import CLOSED, PULL, Events
 from tpstream.model.interfaces import Policy
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import Ring
@@ -16,39 +16,35 @@ from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.handlers import Subscriptions
 from tpstream.policies.loader import load_for
 
-PULL, CLOSED = np.int8(Kind.PULL), np.int8(Kind.CLOSED)
+PER_SLOT = ("filled", "gathered", "owners")
+"""Fields of Subscriptions that have a row for each slot."""
+NO_DECISIONS = np.zeros(0, dtype=np.int64)
 
 
 class Runner:
-    """Feeds events to a shared policy's compiled functions, with a slot for every open pull."""
+    """Hands events to a shared policy's compiled functions and gives every open pull a slot."""
 
     def __init__(
         self, policy: SharedPolicy, problem: Problem, parameters: Parameters, stream: np.random.Generator
     ) -> None:
-        self._policy = policy
         self._per_pull = policy.per_pull
         self._stream = stream
         self._held = hold_stream(stream)
         self._ring = Ring()
-        self._loops = load_for(policy, handlers)
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
+        self._needs_slots = bool(policy.per_pull) or self._subscriptions.group or self._subscriptions.lost
         self.state: Any = init_state(policy, problem, parameters, policy.name)
+        self._clock: Floats | None = getattr(self.state, "clock", None)
+        self._loops: Any = load_for(policy, handlers, self.state)
 
     def hear(self, events: Events) -> None:
         """Tell the policy every event, in order."""
-        if self._per_pull or self._subscriptions.group:
-            self._make_room(events)
-        self._loops.hear(
-            self.state,
-            self._subscriptions,
-            self._ring.capacity,
-            events.time,
-            events.kind,
-            events.pull,
-            events.arm,
-            events.part,
-            events.value,
-        )
+        self._notify(events, NO_DECISIONS)
+
+    def set_clock(self, time: float) -> None:
+        """Tell the policy the time of the decision that it is asked for next."""
+        if self._clock is not None:
+            self._clock[0] = time
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
@@ -59,14 +55,19 @@ class Runner:
         return np.array(self.state.indices)
 
     def follow(self, events: Events) -> tuple[int, int] | None:
-        """Decide at every pull of a record and hear it; the place of the first pull of another arm, and the decision.
+        """Tell recorded events and let the policy decide at every pull.
 
-        The record is a number of whole stretches, each from one decision to the next.
+        The first event must be a pull, and the last one come right before the next pull. Returns the place of the
+        first pull of another arm than the policy's, and the policy's arm; None if there is no such pull.
         """
-        if self._per_pull or self._subscriptions.group:
-            self._make_room(events)
         decided = np.zeros(1, dtype=np.int64)
-        place = load_for(self._policy, handlers).follow(
+        place = self._notify(events, decided)
+        return None if place < 0 else (place, int(decided[0]))
+
+    def _notify(self, events: Events, decided: Ints) -> int:
+        if self._needs_slots:
+            self._reserve_slots(events)
+        place: int = self._loops.notify_events(
             self.state,
             self._subscriptions,
             self._held,
@@ -80,14 +81,15 @@ class Runner:
             events.value,
             decided,
         )
-        return None if place < 0 else (int(place), int(decided[0]))
+        return place
 
-    def _make_room(self, events: Events) -> None:
+    def _reserve_slots(self, events: Events) -> None:
+        """Give the pulls of these events slots, and free those of the pulls that are closed."""
         for pull in events.pull[events.kind == PULL].tolist():
             before = self._ring.reserve(pull)
             if before != self._ring.capacity:
                 self.state = self._enlarge(self.state, self._per_pull, before, pull)
-                self._subscriptions = self._enlarge(self._subscriptions, ("filled", "gathered"), before, pull)
+                self._subscriptions = self._enlarge(self._subscriptions, PER_SLOT, before, pull)
         for pull in events.pull[events.kind == CLOSED].tolist():
             self._ring.release(pull)
 
@@ -97,42 +99,40 @@ class Runner:
 
 
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
-    """What the policy wants to hear, before anything was heard."""
+    """Which handlers the policy has, with nothing remembered so far."""
     groups = problem.assumed_groups(getattr(parameters, "groups", None)) if policy.on_group else 1
     return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,
         received=policy.on_received is not None,
         group=policy.on_group is not None,
+        lost=policy.on_lost is not None,
         closed=policy.on_closed is not None,
         width=problem.span // groups,
         amounts=np.zeros(problem.arms),
         filled=np.zeros((1, groups), dtype=np.int64),
         gathered=np.zeros((1, groups)),
+        owners=np.zeros(1, dtype=np.int64),
     )
 
 
 def start_policy(form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator) -> Policy:
-    """A policy ready for its first round; only one that is entitled to them gets the means."""
+    """A policy ready for its first round; it is told the arms' means only if its form says that it knows them."""
     told = problem if form.knows_means else problem.without_means()
     if isinstance(form, SharedPolicy):
         return Runner(form, told, parameters, stream)
-    try:
+    with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
         return form.create(told, parameters, stream)
-    except TpstreamError:
-        raise
-    except Exception as error:
-        raise blame(error, form.name, "when it was created") from error
 
 
 def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, label: str) -> Any:
     """The policy's state before the first round."""
-    try:
-        return policy.init(problem, parameters)
-    except TpstreamError:
-        raise
-    except Exception as error:
-        raise blame(error, label, "when it was created") from error
+    with user_code(PolicyError, f"policy {label!r}", "when it was created"):
+        state = policy.init(problem, parameters)
+    clock = getattr(state, "clock", np.zeros(1))
+    if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
+        raise PolicyError(f"policy {label!r}: its state has clock = {clock!r}; make it np.zeros(1)")
+    return state
 
 
 def check_arm(arm: object, problem: Problem, round: int, label: str) -> int:

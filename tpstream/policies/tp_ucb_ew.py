@@ -1,7 +1,7 @@
 """TP-UCB-EW: learns each group of parts by itself, as soon as the group is complete (paper, Algorithm 2).
 
 The index is a sum over groups. It is kept as two sums per arm that change only when a group completes, so that a round
-costs O(arms + groups); both are exact to the last bit (see sums.py), whatever the order of the changes.
+costs O(arms + groups); both are exact to the last bit (see index.py), whatever the order of the changes.
 """
 
 import math
@@ -20,12 +20,12 @@ class TpUcbEwState(NamedTuple):
     """What is known of every group of every arm."""
 
     bounds: Floats
-    """Rbar / alpha, the most that a group of an arm can pay."""
+    """Rbar / alpha, the most that a group of an arm can pay; one for each arm."""
     groups: int
     random_ties: bool
     indices: Floats
     unknown: Ints
-    """Groups of an arm that never completed."""
+    """How many groups of each arm never completed."""
     means: Floats
     """Sum over an arm's groups of their mean."""
     roots: Floats
@@ -34,12 +34,12 @@ class TpUcbEwState(NamedTuple):
     """n_k at arm * groups + k."""
     sums: Floats
     """Sum of the completed Z_k at arm * groups + k."""
-    shares: Floats
-    """What a group has in its arm's means and roots at this moment, at arm * groups + k."""
+    terms: Floats
+    """The present terms of a group in its arm's `means` and `roots`, at arm * groups + k."""
 
 
 def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
-    """Nothing is known."""
+    """The state before the first round: no pulls."""
     arms, groups = problem.arms, problem.assumed_groups(parameters.groups)
     return TpUcbEwState(
         bounds=problem.maxima / groups,
@@ -51,13 +51,13 @@ def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
         roots=np.zeros((arms, 2)),
         counts=np.zeros(arms * groups, dtype=np.int64),
         sums=np.zeros((arms * groups, 2)),
-        shares=np.zeros((arms * groups, 2)),
+        terms=np.zeros((arms * groups, 2)),
     )
 
 
 @compiled
-def on_group(state: TpUcbEwState, arm: int, group: int, amount: float) -> None:
-    """Learn a Z_k, and exchange the group's old share of the arm's two sums for its new one."""
+def on_group(state: TpUcbEwState, arm: int, slot: int, group: int, amount: float) -> None:  # noqa: ARG001
+    """Count a Z_k, and replace the group's terms in the arm's two sums."""
     place = arm * state.groups + group
     count = state.counts[place] + 1
     if count == 1:
@@ -65,11 +65,11 @@ def on_group(state: TpUcbEwState, arm: int, group: int, amount: float) -> None:
     add(state.sums, place, amount)
     inverse = 1.0 / count
     mean, root = total(state.sums, place) * inverse, math.sqrt(inverse)
-    exchange(state.means, arm, state.shares[place, 0], mean)
-    add(state.roots, arm, root - state.shares[place, 1])  # exact: at least half of the old share, which may be 0
+    exchange(state.means, arm, state.terms[place, 0], mean)
+    add(state.roots, arm, root - state.terms[place, 1])  # exact: the old term is 0, or less than twice the new one
     state.counts[place] = count
-    state.shares[place, 0] = mean
-    state.shares[place, 1] = root
+    state.terms[place, 0] = mean
+    state.terms[place, 1] = root
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""TP-UCB-FR: counts parts that are still to come as zero and widens its bound for that (paper, Algorithm 1)."""
+"""TP-UCB-FR: counts parts that have not arrived as zero and widens its bound to allow for them (paper, Algorithm 1)."""
 
 import math
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tpstream.policies.index import add, largest, total
 
 
 class TpUcbFrState(NamedTuple):
-    """Pulls and received partial rewards of every arm."""
+    """The number of pulls and the sum of the partial rewards received, for every arm."""
 
     maxima: Floats
     groups: int
@@ -25,7 +25,7 @@ class TpUcbFrState(NamedTuple):
 
 
 def init(problem: Problem, parameters: GroupParameters) -> TpUcbFrState:
-    """Nothing is known."""
+    """The state before the first round: no pulls."""
     arms, groups = problem.arms, problem.assumed_groups(parameters.groups)
     return TpUcbFrState(
         maxima=problem.maxima,
@@ -46,7 +46,7 @@ def on_pull(state: TpUcbFrState, arm: int, slot: int, shown: float) -> None:  # 
 
 @compiled
 def on_received(state: TpUcbFrState, arm: int, amount: float) -> None:
-    """Put what was received in the place of zeros."""
+    """Add what was received, which counted as zero so far."""
     add(state.sums, arm, amount)
 
 

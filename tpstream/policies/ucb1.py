@@ -1,4 +1,4 @@
-"""UCB1, clairvoyant here: it is shown a pull's cumulative reward at the pull (the paper's undelayed yardstick)."""
+"""UCB1 without delay: it is shown a pull's cumulative reward at the pull, as the paper's bound for the others."""
 
 import math
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tpstream.policies.index import add, largest, total
 
 
 class Ucb1State(NamedTuple):
-    """Pulls and rewards of every arm."""
+    """The number of pulls and the sum of their cumulative rewards, for every arm."""
 
     maxima: Floats
     random_ties: bool
@@ -23,7 +23,7 @@ class Ucb1State(NamedTuple):
 
 
 def init(problem: Problem, parameters: IndexParameters) -> Ucb1State:
-    """Nothing is known."""
+    """The state before the first round: no pulls."""
     arms = problem.arms
     return Ucb1State(
         maxima=problem.maxima,

@@ -1,4 +1,4 @@
-"""Uniform: a random arm in every round, whatever happens; fixed randomisation."""
+"""Uniform: an arm at random in every round, each with the same probability, as in a trial with equal allocation."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ from tpstream.policies.base import Parameters, SharedPolicy
 
 
 class UniformState(NamedTuple):
-    """Nothing but the number of arms."""
+    """Only the number of arms, as that of the indices."""
 
     indices: Floats
 
 
 def init(problem: Problem, parameters: Parameters) -> UniformState:  # noqa: ARG001
-    """There are no indices."""
+    """The state, which never changes: no indices."""
     return UniformState(indices=np.full(problem.arms, np.nan))
 
 

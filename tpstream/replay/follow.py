@@ -10,7 +10,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import Policy
+from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.policies.runner import Runner
 
 
@@ -88,6 +88,8 @@ def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
     """Do what `Runner.follow` does, for a policy that is an ordinary Python object."""
     pulls = np.flatnonzero(events.kind == Kind.PULL).tolist()
     for place, following in pairwise([*pulls, len(events)]):
+        if isinstance(policy, TimedPolicy):
+            policy.set_clock(float(events.time[place]))
         decided = policy.decide(int(events.round[place]))
         if decided != events.arm[place]:
             return place, int(decided)

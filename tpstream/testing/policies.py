@@ -11,7 +11,7 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import timing_obstacle
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import Policy, Rewards
+from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
@@ -135,6 +135,11 @@ class WatchedPolicy:
             column = getattr(before, name)
             if not np.array_equal(column, getattr(events, name), equal_nan=column.dtype.kind == "f"):
                 self.case.fail(f"it changes the column {name} of the events that it hears")
+
+    def set_clock(self, time: float) -> None:
+        """Tell it the time of its next decision, if it wants to know."""
+        if isinstance(self.policy, TimedPolicy):
+            self.policy.set_clock(time)
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
