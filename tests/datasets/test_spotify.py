@@ -13,8 +13,15 @@ from hypothesis import given, strategies as st
 
 from tpstream import Scenario, simulate
 from tpstream.cli.app import main
-from tpstream.datasets.spotify_playlists import Prepared, add_counts, most_played, prepare
-from tpstream.datasets.spotify_sessions import SessionCounts, log_files, read_sessions
+from tpstream.datasets.spotify import (
+    Prepared,
+    SessionCounts,
+    add_counts,
+    log_files,
+    most_played,
+    prepare,
+    read_sessions,
+)
 from tpstream.model.errors import ScenarioError
 
 HEADER = (

@@ -14,12 +14,11 @@ from hypothesis import given, strategies as st
 from tpstream import Scenario
 from tpstream.cli.app import main
 from tpstream.model.errors import UnknownNameError
-from tpstream.paper.agreement import compare_numbers, mean_and_half
+from tpstream.paper.agreement import RUNS, Z95, compare_numbers, mean_and_half, published
 from tpstream.paper.bound_checks import lower_checks, upper_checks
 from tpstream.paper.claims import NO, NOISE, YES, judge
 from tpstream.paper.estimates import Estimate, bootstrap, crossing, last_crossings
-from tpstream.paper.published import RUNS, Z95, setting2_percent, setting2_regret, setting4_parameters
-from tpstream.paper.report import fill_template, markdown_table, write_report
+from tpstream.paper.report import fill_template, table_rows, write_report
 from tpstream.paper.reproduction import Curves, Reproduction, reproduce
 from tpstream.paper.settings import DELAYED, EW, FR, GRID, NAMES, SETTINGS, Setting, family_scenario, find_settings
 
@@ -54,20 +53,22 @@ def test_published_regret(few: Reproduction, policy: str) -> None:
     The standard deviation is the published one, so the difference in standard errors is standard normal for an exact
     implementation: each of the three tests fails for a wrong reason with probability 0.0009 (3.3 standard errors).
     """
-    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and policy == @policy")
-    (published,), (half,) = rows["regret"], rows["ci95"]
+    rows = published("setting2_regret").query("setting == '2' and span == 100 and groups == 10 and policy == @policy")
+    (regret,), (half,) = rows["regret"], rows["ci95"]
     final = few.curves(family_scenario("2", 100, 10), policy).final
     error = half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))
-    assert abs(float(final.mean()) - published) / error < 3.3
+    assert abs(float(final.mean()) - regret) / error < 3.3
 
 
 @pytest.mark.slow
 def test_planted_fault_is_seen(few: Reproduction) -> None:
     """The test above has teeth: TP-UCB-FR's published regret is far from TP-UCB-EW's runs, by over 30 errors."""
-    rows = setting2_regret().query("setting == '2' and span == 100 and groups == 10 and policy == 'tp-ucb-fr'")
-    (published,), (half,) = rows["regret"], rows["ci95"]
+    rows = published("setting2_regret").query(
+        "setting == '2' and span == 100 and groups == 10 and policy == 'tp-ucb-fr'"
+    )
+    (regret,), (half,) = rows["regret"], rows["ci95"]
     final = few.curves(family_scenario("2", 100, 10), EW).final
-    assert abs(float(final.mean()) - published) / (half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))) > 30
+    assert abs(float(final.mean()) - regret) / (half / Z95 * math.hypot(1, math.sqrt(RUNS / FEW))) > 30
 
 
 @pytest.mark.slow
@@ -163,15 +164,17 @@ def test_settings_in_the_papers_order() -> None:
 
 def test_published_tables_fit_together() -> None:
     """The main text's percentages follow from the appendix's regrets, to the last digit."""
-    regrets = setting2_regret().query("setting == '2'").set_index(["span", "groups", "policy"])["regret"]
-    for span, groups, policy, percent, _ in setting2_percent().itertuples(index=False):
+    regrets = published("setting2_regret").query("setting == '2'").set_index(["span", "groups", "policy"])["regret"]
+    for span, groups, policy, percent, _ in published("setting2_percent_of_delayed").itertuples(index=False):
         share = 100 * regrets[span, groups, policy] / regrets[span, groups, DELAYED]
         assert share == pytest.approx(percent, abs=0.005 + 1e-9)
 
 
 def test_published_numbers_are_complete() -> None:
     """There are 64 cells: four settings, four pairs of span and groups, four policies."""
-    cells = set(setting2_regret()[["setting", "span", "groups", "policy"]].itertuples(index=False, name=None))
+    cells = set(
+        published("setting2_regret")[["setting", "span", "groups", "policy"]].itertuples(index=False, name=None)
+    )
     wanted = {(name, *pair, policy) for name in ("2", "2.1", "2.2", "2.3") for pair in GRID for policy in NAMES}
     assert cells == wanted
 
@@ -180,7 +183,8 @@ def test_published_numbers_are_complete() -> None:
 def test_setting_4_has_the_published_parameters(number: int) -> None:
     """The scenario's Beta parameters are the published ones."""
     rewards = Scenario.load(f"setting-4-{number}").resolved()["rewards"]
-    assert (list(rewards["a"]), list(rewards["b"])) == setting4_parameters()[number]
+    printed = published("setting4_parameters").iloc[number - 1]
+    assert all(list(rewards[name]) == [int(one) for one in printed[name].split(",")] for name in ("a", "b"))
 
 
 def test_scenarios_of_all_settings_exist() -> None:
@@ -193,8 +197,7 @@ def test_scenarios_of_all_settings_exist() -> None:
 
 def test_agreement() -> None:
     """Hand-worked: half-widths 3 and 4 make 5, so a difference of 5 is 1.96 standard errors, and 5 % of 100."""
-    table = pd.DataFrame({"ours": [105.0, 105.1], "half": 3.0, "published": 100.0, "published_half": 4.0})
-    found = compare_numbers(table)
+    found = compare_numbers([("one", 105, 3, 100, 4), ("other", 105.1, 3, 100, 4)], ["policy"])
     assert found["percent"].tolist() == pytest.approx([5.0, 5.1])
     assert found["errors"][0] == pytest.approx(1.96)
     assert found["agrees"].tolist() == [True, False]
@@ -240,14 +243,15 @@ def test_bootstrap_interval() -> None:
 @pytest.mark.parametrize(("value", "verdict"), [(1.0, YES), (3.0, NOISE), (9.0, NO)])
 def test_verdicts(value: float, verdict: str) -> None:
     """A claim holds, or its interval allows it, or it does not hold."""
-    assert judge([Estimate(value, value - 2, value + 2)], lambda one: one < 2) == verdict
+    assert judge([Estimate(value, value - 2, value + 2)], (0, 2)) == verdict
 
 
-def test_table() -> None:
-    """A table in Markdown; numbers to the right, truth values in words."""
+def test_rows_of_tables() -> None:
+    """A line of the template is repeated for each row of its table; truth values are in words."""
     table = pd.DataFrame({"a": ["x", "y"], "b": [True, False], "c": [1, 0]})
-    lines = ["| a | b | c |", "| --- | --- | ---: |", "| x | yes | 1 |", "| y | **no** | 0 |"]
-    assert markdown_table(table, right=1).splitlines() == lines
+    lines = "| x | yes | 1.0 |\n| y | **no** | 0.0 |"
+    assert table_rows(table, "| {a} | {b} | {c:.1f} |") == lines
+    assert fill_template("| a |\n$t: | {a} | {b} | {c:.1f} |\n", {"t": table}, []) == f"| a |\n{lines}\n"
 
 
 def test_parts_without_their_values_are_left_out() -> None:

@@ -44,7 +44,7 @@ def spotify(
     from rich.console import Console
     from rich.progress import Progress
 
-    from tpstream.datasets.spotify_playlists import prepare
+    from tpstream.datasets.spotify import prepare
 
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=quiet or not console.is_terminal) as bar:

@@ -1,6 +1,6 @@
 """Figures of logs: regret and the arms' shares of pulls, and diagnostics of the rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +10,18 @@ from matplotlib.figure import SubFigure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tpstream.analysis.diagnose import Diagnosis
-from tpstream.analysis.intervals import Interval
 from tpstream.analysis.log_regret import LogRegret
 from tpstream.analysis.theory import Bound
 from tpstream.figures.style import (
-    draw_bands,
     draw_bounds,
+    draw_curves,
     draw_grid,
     label_lines,
     new_figure,
     policy_colours,
     run_count,
+    scale_rounds,
 )
-from tpstream.model.arrays import Ints
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""
@@ -50,23 +49,16 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
         curves = {name: {policy: result.intervals(policy)[name] for policy in result.accounts} for name in names}
         colours = policy_colours(result.accounts)
         for axes, name in zip(panels, names, strict=True):
-            _draw_curves(axes, result.rounds, name, curves[name], colours, log_rounds=log_rounds)
+            draw_curves(axes, result.rounds, curves[name], colours, log_rounds=log_rounds)
+            axes.set_title(TITLES[name], loc="left", fontsize=10.5)
+            if name == "pseudo-regret":
+                axes.set_ylim(bottom=0)
+            if not log_rounds:
+                axes.xaxis.set_major_locator(MaxNLocator(4))
         for axes, name in zip(panels, names, strict=True):
             ends = {policy: float(curve.mean[-1]) for policy, curve in curves[name].items()}
             drawn = bounds if name == "pseudo-regret" else ()
             label_lines(axes, ends | draw_bounds(axes, result.rounds, curves[name], drawn, colours), colours)
-
-
-def _draw_curves(
-    axes: Axes, rounds: Ints, name: str, curves: Mapping[str, Interval], colours: Mapping[str, str], *, log_rounds: bool
-) -> None:
-    draw_bands(axes, rounds, curves, colours)
-    axes.set_title(TITLES[name], loc="left", fontsize=10.5)
-    if name == "pseudo-regret":
-        axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    draw_grid(axes)
-    _scale_rounds(axes, rounds, log_rounds=log_rounds)
 
 
 def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> None:
@@ -81,21 +73,14 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
         axes.set_title(policy, loc="left", fontsize=10.5, fontweight="bold")
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        _scale_rounds(axes, result.rounds, log_rounds=log_rounds, steps=6 // len(panels) + 1)
+        scale_rounds(axes, result.rounds, log_rounds=log_rounds)
+        if not log_rounds:
+            axes.xaxis.set_major_locator(MaxNLocator(6 // len(panels) + 1))
     panels[0].set_ylabel("share of pulls so far")
     shown = list(range(len(order))) if len(order) <= MOST_LABELS else [0, 1, len(order) - 1]
     handles = [layers[place] for place in reversed(shown)]
     labels = [f"{result.arms[order[place]]} ({result.means[order[place]]:,.4g})" for place in reversed(shown)]
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9, title="arm (mean)")
-
-
-def _scale_rounds(axes: Axes, rounds: Ints, *, log_rounds: bool, steps: int = 4) -> None:
-    axes.set_xlabel("round")
-    axes.set_xscale("log" if log_rounds else "linear")
-    axes.set_xlim(rounds[0] if log_rounds else 0, max(rounds[-1], 2))
-    if not log_rounds:
-        axes.xaxis.set_major_locator(MaxNLocator(steps))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def diagnosis_figure(path: Path, diagnoses: Sequence[Diagnosis]) -> None:
@@ -126,8 +111,7 @@ def _draw_part_shares(axes: Axes, diagnosis: Diagnosis) -> None:
         others = "; grey: other arms" if len(known) > 1 else ""
         axes.set_xlabel(f"part (blue: {diagnosis.arms[most]}, 95 % interval{others})")
     axes.set_title("share of the reward that a part pays", loc="left", fontsize=10.5)
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(0, parts[-1] + 1)
+    axes.set(xlim=(0, parts[-1] + 1), ylim=(0, None))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     draw_grid(axes)
 
@@ -144,10 +128,10 @@ def _draw_groupings(axes: Axes, diagnosis: Diagnosis) -> None:
     numbers = [grouping.groups for grouping in diagnosis.groupings]
     step = -(-len(numbers) // MOST_LABELS)
     axes.set_xticks(range(0, len(numbers), step), [str(number) for number in numbers[::step]])
-    axes.set_xlim(-0.6, len(numbers) - 0.4)
-    axes.set_ylim(0, max(1.15, 1.1 * max(grouping.largest for grouping in diagnosis.groupings)))
-    axes.set_title("largest group paid, as a share of maximum / groups", loc="left", fontsize=10.5)
+    highest = max(1.15, 1.1 * max(grouping.largest for grouping in diagnosis.groupings))
+    axes.set(xlim=(-0.6, len(numbers) - 0.4), ylim=(0, highest))
     axes.set_xlabel("groups (green: compatible; cross: dependent)")
+    axes.set_title("largest group paid, as a share of maximum / groups", loc="left", fontsize=10.5)
 
 
 def _draw_correlations(axes: Axes, diagnosis: Diagnosis) -> None:

@@ -114,30 +114,30 @@ def regret_figure(
 
 
 def draw_regret(
-    axes: "Axes",
-    rounds: Ints,
-    curves: Mapping[str, Interval],
-    colours: Mapping[str, str],
-    *,
-    log_rounds: bool = False,
+    axes: "Axes", rounds: Ints, curves: Mapping[str, Interval], colours: Mapping[str, str], *, log_rounds: bool = False
 ) -> None:
     """A line and a band for each policy, and the axes of rounds and regret."""
-    axes.set_xscale("log" if log_rounds else "linear")  # before the formatters: it resets them
-    draw_bands(axes, rounds, curves, colours)
-    axes.set_xlim(rounds[0] if log_rounds else 0, max(rounds[-1], 2))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("round")
-    axes.set_ylabel("pseudo-regret")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    draw_curves(axes, rounds, curves, colours, log_rounds=log_rounds)
+    axes.set(ylim=(0, None), ylabel="pseudo-regret")
+
+
+def draw_curves(
+    axes: "Axes", rounds: Ints, curves: Mapping[str, Interval], colours: Mapping[str, str], *, log_rounds: bool
+) -> None:
+    """A line for the mean and a band for the interval of each policy, over rounds."""
+    scale_rounds(axes, rounds, log_rounds=log_rounds)
+    for label, curve in curves.items():
+        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2)
+        axes.fill_between(rounds, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     draw_grid(axes)
 
 
-def draw_bands(axes: "Axes", places: Floats | Ints, curves: Mapping[str, Interval], colours: Mapping[str, str]) -> None:
-    """A line for the mean and a band for the interval of each policy."""
-    for label, curve in curves.items():
-        axes.plot(places, curve.mean, color=colours[label], linewidth=2)
-        axes.fill_between(places, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
+def scale_rounds(axes: "Axes", rounds: Ints, *, log_rounds: bool) -> None:
+    """Make the horizontal axis one of rounds, from 0 on unless it is logarithmic."""
+    axes.set_xscale("log" if log_rounds else "linear")  # before the formatter: it resets it
+    axes.set(xlim=(rounds[0] if log_rounds else 0, max(rounds[-1], 2)), xlabel="round")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def draw_grid(axes: "Axes", axis: str = "y") -> None:

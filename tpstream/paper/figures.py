@@ -11,20 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from tpstream.analysis.theory import bounds_of
 from tpstream.figures.style import draw_regret, label_lines, new_figure, policy_colours, regret_figure
 from tpstream.paper.reproduction import Curves, Reproduction
-from tpstream.paper.settings import (
-    ASSUMED_GROUPS,
-    DELAYED,
-    EW,
-    FAMILY,
-    FR,
-    GRID,
-    NAMES,
-    ROUND_ROBIN,
-    SETTINGS,
-    UCB1,
-    family_scenario,
-    with_groups,
-)
+from tpstream.paper.settings import BY_GROUPS, DELAYED, EW, FAMILY, FR, GRID, NAMES, ROUND_ROBIN, UCB1, family_scenario
 from tpstream.scenario.bounds import policy_groups
 
 COLOURS = policy_colours([*NAMES, ROUND_ROBIN])
@@ -50,7 +37,7 @@ def draw_setting_1(found: Reproduction, path: Path) -> None:
     panels = []
     for kind in (FR, EW):
         policies = {NAMES[policy]: policy for policy in (UCB1, DELAYED)}
-        policies |= {f"{groups} groups": with_groups(kind, groups) for groups in ASSUMED_GROUPS}
+        policies |= {f"{groups} groups": policy for groups, policy in BY_GROUPS[kind].items()}
         curves = {name: found.curves("setting-1", policy) for name, policy in policies.items()}
         colours = dict(zip(curves, (COLOURS[UCB1], COLOURS[DELAYED], *SHADES[kind]), strict=True))
         panels.append((f"{NAMES[kind]}, by the groups that it assumes", curves, colours))
@@ -87,9 +74,9 @@ def draw_starts(found: Reproduction, path: Path) -> None:
     draw_panels(path, 11.5, 4.2, panels, single_runs=True)
 
 
-def draw_average(found: Reproduction, path: Path, setting: str, title: str) -> None:
+def draw_average(setting: str, title: str, found: Reproduction, path: Path) -> None:
     """One panel for a setting, averaged over its scenarios."""
-    curves = {name: found.average(SETTINGS[setting], policy) for policy, name in NAMES.items()}
+    curves = {name: found.average(setting, policy) for policy, name in NAMES.items()}
     draw_panels(path, 8, 4.8, [(title, curves, policy_colours(curves))])
 
 
@@ -98,14 +85,15 @@ def draw_all_bounds(found: Reproduction, folder: Path) -> list[Path]:
     paths = []
     for _, scenario, study in found.items():
         paths.append(folder / f"theory-{scenario.name}.png")
-        draw_between_bounds(found, paths[-1], scenario.name, list(study.records), scenario.name)
+        draw_between_bounds(scenario.name, list(study.records), scenario.name, found, paths[-1])
     return paths
 
 
-def draw_between_bounds(found: Reproduction, path: Path, name: str, policies: Sequence[str], title: str) -> None:
+def draw_between_bounds(name: str, policies: Sequence[str], title: str, found: Reproduction, path: Path) -> None:
     """The regret of some policies in a scenario, their upper bounds, and the lower bounds."""
     scenario = found.scenarios[name]
-    choices = policy_groups(map(scenario.policy, policies))
+    policy_kinds = policy_groups(map(scenario.policy, policies))
+    named = [(NAMES.get(label, label), kind, groups) for label, kind, groups in policy_kinds]
     curves = {NAMES.get(policy, policy): found.curves(name, policy).since(TENTH_ROUND) for policy in policies}
     regret_figure(
         path,
@@ -113,9 +101,7 @@ def draw_between_bounds(found: Reproduction, path: Path, name: str, policies: Se
         next(iter(curves.values())).rounds,
         {label: one.interval for label, one in curves.items()},
         log_rounds=True,
-        bounds=bounds_of(
-            scenario.problem(), [(NAMES.get(label, label), kind, groups) for label, kind, groups in choices]
-        ),
+        bounds=bounds_of(scenario.problem(), named),
     )
 
 
@@ -153,18 +139,9 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Reproduction, Path], None]]]
     "setting-1.png": (("1",), draw_setting_1),
     "setting-2.png": (FAMILY, draw_family),
     "delayed-starts.png": (("2",), draw_starts),
-    "setting-4.png": (("4",), partial(draw_average, setting="4", title="Setting 4: average over ten random worlds")),
-    "setting-5.png": (
-        ("5",),
-        partial(draw_average, setting="5", title="Setting 5: Setting 1 with ten times the rounds"),
-    ),
-    "theory.png": (
-        ("5",),
-        partial(draw_between_bounds, name="setting-5", policies=list(NAMES), title="Setting 5"),
-    ),
-    "spotify-like.png": (
-        ("spotify",),
-        partial(draw_average, setting="spotify", title="Spotify-like: six playlists of 20 songs"),
-    ),
+    "setting-4.png": (("4",), partial(draw_average, "4", "Setting 4: average over ten random worlds")),
+    "setting-5.png": (("5",), partial(draw_average, "5", "Setting 5: Setting 1 with ten times the rounds")),
+    "theory.png": (("5",), partial(draw_between_bounds, "setting-5", list(NAMES), "Setting 5")),
+    "spotify-like.png": (("spotify",), partial(draw_average, "spotify", "Spotify-like: six playlists of 20 songs")),
 }
 """By file name: the settings of which any must have been run, and how the figure is drawn."""

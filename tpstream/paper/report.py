@@ -1,30 +1,24 @@
 """The page that `tpstream paper` writes: `report_template.md` with the numbers and tables of a reproduction."""
 
 import math
-import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
 import pandas as pd
 
-from tpstream.paper.agreement import (
-    POINTS,
-    family_agreement,
-    percentage_agreement,
-    spotify_agreement,
-    spotify_ucb1_halfway,
-)
+from tpstream.experiment.executors import default_jobs
+from tpstream.paper.agreement import POINTS, RUNS, family_agreement, percentage_agreement, spotify_agreement
 from tpstream.paper.bound_checks import lower_checks, overtakings, upper_checks
 from tpstream.paper.claims import NO, claims
 from tpstream.paper.figures import draw_all
-from tpstream.paper.published import RUNS
 from tpstream.paper.reproduction import Reproduction, costs, time_shares
 from tpstream.paper.settings import DELAYED, EW, FAMILY, FR, NAMES, ROUND_ROBIN, UCB1, family_scenario
 
 TOLERANCES = {FR: "1.5 %", EW: "1.5 %", DELAYED: "3 % (4 % in one cell)", UCB1: "2.5 %"}
+STARTS = {DELAYED: "Delayed-UCB1, random start", ROUND_ROBIN: "Delayed-UCB1, round-robin start"}
 APPLIES = {True: "yes", False: "no: other groups or dependent songs"}
 NEAREST = 5
 """How many of the cases that come nearest to a bound are listed."""
@@ -32,6 +26,10 @@ CHANCE = 0.05
 """The share of equal means that differ by more than 1.96 standard errors."""
 FAR = 3.3
 """The largest of 64 differences of equal means exceeds this number of standard errors in 6 % of all cases."""
+ROW = re.compile(r"(?m)^\$(\w+): (\|.*\|)$")
+"""A line of the template that stands for all rows of a table: `$name: | {column} | {column:.2f} |`."""
+Values = Mapping[str, str | pd.DataFrame]
+"""What the template names: text, and tables whose rows it formats."""
 
 
 def write_report(found: Reproduction, path: Path) -> list[Path]:
@@ -44,34 +42,46 @@ def write_report(found: Reproduction, path: Path) -> list[Path]:
     return [path, *(images / name for name in names)]
 
 
-def fill_template(template: str, values: Mapping[str, str], images: Collection[str]) -> str:
+def fill_template(template: str, values: Values, images: Collection[str]) -> str:
     """The template with its values; the text under a heading is left out if one of its values or figures is missing."""
-    parts = [Template(part) for part in re.split(r"(?m)^(?=##+ )", template)]
     kept = [
-        part.substitute(values)
-        for part in parts
-        if set(part.get_identifiers()) <= values.keys()
-        and set(re.findall(r"\(images/(.*?)\)", part.template)) <= set(images)
+        Template(ROW.sub(lambda row: table_rows(values[row[1]], row[2]), part)).substitute(values)
+        for part in re.split(r"(?m)^(?=##+ )", template)
+        if set(Template(part).get_identifiers()) <= values.keys()
+        and set(re.findall(r"\(images/(.*?)\)", part)) <= set(images)
     ]
     return "".join(kept).rstrip() + "\n"
 
 
-def report_values(found: Reproduction) -> dict[str, str]:
+def table_rows(table: str | pd.DataFrame, form: str) -> str:
+    """A line for each row of a table, by a format that names its columns; truth values are yes or a bold no."""
+    assert isinstance(table, pd.DataFrame)  # noqa: S101 (the template formats rows of tables only)
+    words = {str(name): column.map(_verdict) for name, column in table.select_dtypes(bool).items()}
+    return "\n".join(form.format_map(row) for row in table.assign(**words).to_dict("records"))
+
+
+def report_values(found: Reproduction) -> Values:
     """The values of the template; published numbers are compared only at the paper's horizons."""
     values = {
         "settings": ", ".join(setting.name for setting in found.settings),
         "runs": str(found.runs),
         "rounds": "the paper's horizons" if found.full else f"{found.horizon:,} rounds instead of the paper's",
-        "promises": markdown_table(pd.DataFrame(promises(found), columns=["promise", "found", "kept"])),
+        "promises": pd.DataFrame(promises(found), columns=["promise", "found", "kept"]),
         **{f"about_{setting.name}": setting.about for setting in found.settings},
         **_bound_values(found),
         **_cost_values(found),
     }
-    if found.full:
-        values |= _claim_values(found)
-        values |= {**_family_values(found), **_difference_values(found)} if found.has(*FAMILY) else {}
-        values |= {**_percentage_values(found), **_start_values(found)} if found.has("2") else {}
-        values |= _spotify_values(found) if found.has("spotify") else {}
+    if found.full and (checked := claims(found)):
+        values["claims"] = pd.DataFrame(checked)
+    if found.full and found.has(*FAMILY):
+        cells = family_agreement(found)
+        values |= {"cells": _with_names(cells), **_difference_values(found, cells)}
+    if found.full and found.has("2"):
+        values |= {"percentages": _with_names(percentage_agreement(found)), **_start_values(found)}
+    if found.full and found.has("spotify"):
+        half = spotify_agreement(found, share=0.5).set_index("policy").loc[UCB1]
+        values["spotify"] = _with_names(spotify_agreement(found), NAMES | STARTS)
+        values["halfway"] = "{ours:,.0f} ± {half:,.0f} ({errors:+.1f} standard errors)".format_map(half)
     return values
 
 
@@ -81,7 +91,7 @@ def promises(found: Reproduction) -> list[list[str]]:
     if found.full:
         cells = family_agreement(found)
         for policy, tolerance in TOLERANCES.items():
-            name = f"{NAMES[policy]}{', random start' if policy == DELAYED else ''}"
+            name = STARTS.get(policy, NAMES[policy])
             own = cells[cells["policy"] == policy]
             rows += _kept(f"{name}: published regret within {tolerance}", own["within"], own["percent"], " cells", " %")
         shares = percentage_agreement(found)
@@ -111,172 +121,71 @@ def _kept(
     return [[promise, f"{_count(within)}{what}; largest {largest:+.2f}{unit}", _verdict(within.all())]]
 
 
-def _family_values(found: Reproduction) -> dict[str, str]:
-    cells = family_agreement(found)
-    return {"cells": markdown_table(_comparison(cells, ("setting", "span", "groups")).assign(within=cells["within"]))}
-
-
-def _percentage_values(found: Reproduction) -> dict[str, str]:
-    shares = percentage_agreement(found)
-    table = pd.DataFrame(
-        {
-            **shares[["span", "groups"]],
-            "policy": shares["policy"].map(NAMES),
-            "ours": _with_half(shares["ours"], shares["half"], ".2f"),
-            "published": _with_half(shares["published"], shares["published_half"], ".2f"),
-            "points": shares["difference"].map("{:+.2f}".format),
-            "standard errors": shares["errors"].map("{:+.1f}".format),
-            "within": shares["within"],
-        }
-    )
-    return {"percentages": markdown_table(table)}
-
-
-def _start_values(found: Reproduction) -> dict[str, str]:
+def _start_values(found: Reproduction) -> Values:
     """Delayed-UCB1 with both starts: which one fits the published means and their variation better."""
-    random, robin = (
-        family_agreement(found, start).query("policy == @start").reset_index() for start in (DELAYED, ROUND_ROBIN)
-    )
-    values: dict[str, str] = {}
+    random, robin = (family_agreement(found, start).query("policy == @start") for start in (DELAYED, ROUND_ROBIN))
+    values: dict[str, str | pd.DataFrame] = {"starts": random.join(robin, rsuffix="_robin")}
     for name, cells in (("random", random), ("robin", robin)):
         spread = math.sqrt(found.runs / RUNS) * (cells["half"] / cells["published_half"]).mean()
         values |= {f"misfit_{name}": f"{(cells['errors'] ** 2).mean():.1f}", f"spread_{name}": f"{spread:.2f}"}
-    table = pd.DataFrame(
-        {
-            **random[["setting", "span", "groups"]],
-            "random start": _with_half(random["ours"], random["half"]),
-            "round-robin start": _with_half(robin["ours"], robin["half"]),
-            "published": _with_half(random["published"], random["published_half"]),
-            "random: errors": random["errors"].map("{:+.1f}".format),
-            "robin: errors": robin["errors"].map("{:+.1f}".format),
-        }
-    )
-    return {**values, "starts": markdown_table(table)}
+    return values
 
 
-def _spotify_values(found: Reproduction) -> dict[str, str]:
-    cells, half = spotify_agreement(found), spotify_ucb1_halfway(found)
-    return {
-        "spotify": markdown_table(_comparison(cells, (), digits=1)),
-        "halfway": f"{half['ours']:,.0f} ± {half['half']:,.0f} ({half['errors']:+.1f} standard errors)",
-    }
-
-
-def _comparison(cells: pd.DataFrame, keys: Iterable[str], digits: int = 2) -> pd.DataFrame:
-    """Our regrets beside the published ones."""
-    names = NAMES
-    if ROUND_ROBIN in set(cells["policy"]):
-        names = NAMES | {DELAYED: "Delayed-UCB1, random start", ROUND_ROBIN: "Delayed-UCB1, round-robin start"}
-    return pd.DataFrame(
-        {
-            **cells[[*keys]],
-            "policy": cells["policy"].map(names),
-            "ours": _with_half(cells["ours"], cells["half"]),
-            "published": _with_half(cells["published"], cells["published_half"]),
-            "%": cells["percent"].map(f"{{:+.{digits}f}}".format),
-            "standard errors": cells["errors"].map("{:+.1f}".format),
-            "agrees": cells["agrees"],
-        }
-    )
-
-
-def _claim_values(found: Reproduction) -> dict[str, str]:
-    rows = [(claim.setting, claim.says, claim.found, claim.holds) for claim in claims(found)]
-    table = pd.DataFrame(rows, columns=["setting", "the paper says", "we find", "holds"])
-    return {"claims": markdown_table(table)} if rows else {}
-
-
-def _bound_values(found: Reproduction) -> dict[str, str]:
+def _bound_values(found: Reproduction) -> Values:
     upper, lower, overtaken = upper_checks(found), lower_checks(found), overtakings(found)
     lower = lower.iloc[(lower["slope"] / lower["least"]).argsort(kind="stable")]
     highest, lowest = upper.nlargest(NEAREST, "share"), lower.head(NEAREST)
-    slopes = lowest[["slope", "low", "high"]].itertuples(index=False, name=None)
-    upper_table = pd.DataFrame(
-        {
-            "world": highest["scenario"],
-            "policy": highest["policy"].map("`{}`".format),
-            "largest share of the bound": highest["share"].map("{:.1%}".format),
-            "theorem applies": highest["applies"].map(APPLIES),
-        }
-    )
-    lower_table = pd.DataFrame(
-        {
-            "world": lowest["scenario"],
-            "policy": lowest["policy"].map("`{}`".format),
-            "slope per ln T": [f"{slope:,.0f} ({low:,.0f} to {high:,.0f})" for slope, low, high in slopes],
-            "lower bound": lowest["least"].map("{:,.0f}".format),
-            "theorem applies": lowest["applies"].map(APPLIES),
-            "undercut": lowest["undercut"].map({True: "**yes**", False: "no"}),
-        }
-    )
-    rounds = pd.DataFrame(
-        {
-            "world": overtaken["scenario"],
-            "by the bounds, from round": overtaken["predicted"].map("{:,.0f}".format).replace("inf", "never"),
-            "in the runs, from round": overtaken["measured"].map("{:,.0f}".format).replace("inf", "not up to the end"),
-        }
-    )
+    bold = {True: "**yes**", False: "no"}
     return {
         "below_upper": _count(upper["share"] <= 1),
-        "upper_bounds": markdown_table(upper_table),
+        "upper_bounds": highest.assign(applies=highest["applies"].map(APPLIES)),
         "above_lower": _count(~lower[lower["applies"]]["undercut"]),
         "above_lower_all": _count(~lower["undercut"]),
-        "lower_bounds": markdown_table(lower_table),
-        "overtakings": markdown_table(rounds, right=2),
+        "lower_bounds": lowest.assign(applies=lowest["applies"].map(APPLIES), undercut=lowest["undercut"].map(bold)),
+        "overtakings": overtaken.assign(
+            predicted=overtaken["predicted"].map("{:,.0f}".format).replace("inf", "never"),
+            measured=overtaken["measured"].map("{:,.0f}".format).replace("inf", "not up to the end"),
+        ),
     }
 
 
-def _difference_values(found: Reproduction) -> dict[str, str]:
+def _difference_values(found: Reproduction, cells: pd.DataFrame) -> Values:
     """Which cells differ by more than their intervals allow."""
-    cells = family_agreement(found)
     worlds = cells["setting"] + " " + cells["span"].astype(str) + "/" + cells["groups"].astype(str)
     rows = []
-    for policy in (FR, EW, DELAYED, UCB1):
+    for policy in TOLERANCES:
         own = cells[cells["policy"] == policy]
         off = own[~own["agrees"]]
-        which = ", ".join(
-            f"{world}: {errors:+.1f}" for world, errors in zip(worlds[off.index], off["errors"], strict=True)
-        )
+        which = ", ".join(map("{}: {:+.1f}".format, worlds[off.index], off["errors"]))
         largest = max(own["percent"], key=abs)
-        rows.append((NAMES[policy], f"{len(off)} of {len(own)}", f"{CHANCE * len(own):.1f}", f"{largest:+.2f}", which))
-    titles = ["policy", "cells that differ", "expected by chance", "largest, %", "which, in standard errors"]
+        rows.append((NAMES[policy], len(off), len(own), CHANCE * len(own), largest, which))
     ucb1 = cells[cells["policy"] == UCB1]
-    scenarios = map(family_scenario, ucb1["setting"], ucb1["span"], ucb1["groups"])
-    pulls = ucb1["difference"] / [
-        (means.max() - means).sum() for means in (found.studies[one].means for one in scenarios)
-    ]
+    means = [found.studies[name].means for name in map(family_scenario, ucb1["setting"], ucb1["span"], ucb1["groups"])]
+    pulls = ucb1["difference"] / [(one.max() - one).sum() for one in means]
     same_sign = (cells["errors"] > 0).groupby(worlds).transform("mean").isin([0, 1])
     far = (cells["errors"].abs() > FAR) & (cells["policy"] != UCB1)
     return {
-        "differences": markdown_table(pd.DataFrame(rows, columns=titles)),
+        "differences": pd.DataFrame(rows, columns=["policy", "differ", "cells", "chance", "largest", "which"]),
         "ucb1_percent": _range(ucb1["percent"], "+.2f", " %"),
         "ucb1_pulls": _range(pulls, ".1f", " times"),
         "worlds": ", ".join(dict.fromkeys(worlds[same_sign & far])) or "none",
     }
 
 
-def _cost_values(found: Reproduction) -> dict[str, str]:
+def _cost_values(found: Reproduction) -> Values:
     table = costs(found)
-    seconds = table.map("{:,.0f}".format).rename(columns="{}, s".format).rename_axis("setting").reset_index()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "minutes": f"{table['clock'].iloc[-1] / 60:.1f}",
         "jobs": str(found.jobs),
-        "cores": str(cores),
-        "costs": markdown_table(seconds, right=3),
+        "cores": str(default_jobs()),
+        "costs": table.rename_axis("setting").reset_index(),
         "time_shares": ", ".join(f"{kind} {share:.0%}" for kind, share in time_shares(found).items()),
     }
 
 
-def markdown_table(table: pd.DataFrame, right: int = 0) -> str:
-    """The table in Markdown; the last `right` columns are aligned to the right, truth values are yes or a bold no."""
-    marks = ["---"] * (table.shape[1] - right) + ["---:"] * right
-    rows = [list(table.columns), marks, *table.itertuples(index=False, name=None)]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows)
-
-
-def _cell(value: object) -> str:
-    return _verdict(value) if isinstance(value, bool) else str(value)
+def _with_names(table: pd.DataFrame, names: Mapping[str, str] = NAMES) -> pd.DataFrame:
+    """The table with the names that the page has for policies."""
+    return table.assign(policy=table["policy"].map(names))
 
 
 def _verdict(holds: object) -> str:
@@ -289,8 +198,3 @@ def _count(holds: "pd.Series[bool]") -> str:
 
 def _range(values: "pd.Series[float]", form: str, unit: str) -> str:
     return f"{values.min():{form}} to {values.max():{form}}{unit} (mean {values.mean():{form}})"
-
-
-def _with_half(values: Iterable[float], halves: Iterable[float], form: str = ",.0f") -> list[str]:
-    """Numbers with the half-widths of their intervals."""
-    return [f"{value:{form}} ± {half:{form}}" for value, half in zip(values, halves, strict=True)]

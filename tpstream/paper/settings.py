@@ -11,17 +11,12 @@ ROUND_ROBIN = "delayed-ucb1:start=round-robin"
 """Delayed-UCB1 with the start of the paper's algorithm box."""
 NAMES = {UCB1: "UCB1", DELAYED: "Delayed-UCB1", FR: "TP-UCB-FR", EW: "TP-UCB-EW"}
 """The paper's names of the policies that it compares."""
-ASSUMED_GROUPS = (5, 10, 20, 25, 50)
-"""The numbers of groups that policies assume in Setting 1 (the paper's eta); the environment has 20."""
+BY_GROUPS = {kind: {groups: f"{kind}:groups={groups}" for groups in (5, 10, 20, 25, 50)} for kind in (FR, EW)}
+"""The policies of Setting 1 by kind and the number of groups they assume (the paper's eta); the environment has 20."""
 GRID = ((100, 10), (200, 20), (100, 50), (200, 100))
 """Pairs of span and groups in Settings 2, 2.1, 2.2 and 2.3, in the paper's order."""
 FAMILY = ("2", "2.1", "2.2", "2.3")
 """The settings that have one scenario for each pair of the grid."""
-
-
-def with_groups(kind: str, groups: int) -> str:
-    """The policy of this kind that assumes this number of groups."""
-    return f"{kind}:groups={groups}"
 
 
 def family_scenario(setting: str, span: int, groups: int) -> str:
@@ -48,7 +43,7 @@ _ALL = (
         "1",
         "Ten arms, span 100, 20 uniform groups; the policies assume 5, 10, 20, 25 or 50.",
         ("setting-1",),
-        (UCB1, DELAYED, ROUND_ROBIN, *(with_groups(kind, groups) for kind in (FR, EW) for groups in ASSUMED_GROUPS)),
+        (UCB1, DELAYED, ROUND_ROBIN, *BY_GROUPS[FR].values(), *BY_GROUPS[EW].values()),
     ),
     _family("2", "Ten arms, four pairs of span and groups, uniform groups."),
     _family("2.1", "As Setting 2, but late groups pay more."),

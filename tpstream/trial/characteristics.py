@@ -240,11 +240,8 @@ def estimate_means(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -
     cell, size = arm * span + part - 1, arms * span
     counts = np.bincount(cell, minlength=size).reshape(arms, span)
     sums = np.bincount(cell, weights=value, minlength=size).reshape(arms, span)
-    known = counts > 0
-    means = np.divide(sums, counts, out=np.zeros_like(sums), where=known)
-    parts = known.sum(axis=1)
-    estimates = np.full(arms, np.nan)
-    np.divide(span * means.sum(axis=1), parts, out=estimates, where=parts > 0)
+    with np.errstate(invalid="ignore"):  # 0 / 0, where nothing was delivered, is NaN
+        estimates: Floats = span * np.nansum(sums / counts, axis=1) / (counts > 0).sum(axis=1)
     return estimates
 
 
