@@ -14,7 +14,7 @@ from tpstream.model.world import Timing, World
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
 from tpstream.testing.runs import world_of
-from tpstream.testing.subject import Subject, check_mean, check_repeatable, subject_of
+from tpstream.testing.subject import Subject, check_mean, check_repeatable, watched
 
 Keys = Mapping[str, Any]
 
@@ -63,8 +63,7 @@ def check_rewards(
     >>> from tpstream.testing import check_rewards
     >>> check_rewards("smooth-beta", {"groups": 3}, [{"maximum": 10.0}, {"maximum": 5.0}], span=12)
     """
-    subject = subject_of(REWARDS, kind, name)
-    with subject.watched():
+    with watched(REWARDS, kind, name) as subject:
         rewards = _build(subject, settings, arms, span, Path(folder))
         again = _build(subject, settings, arms, span, Path(folder))
         world = world_of(list(rewards.arms), span, len(arms), Timing(), rewards.groups)
