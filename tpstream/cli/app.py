@@ -12,9 +12,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from tpstream.model.errors import TpstreamError
-from tpstream.model.notes import own_version
+from tpstream.model.notes import VERBOSE, own_version
 
-COMMANDS = ("study", "trial", "replay", "logs", "describe", "paper", "data")
+COMMANDS = ("study", "trial", "logs", "describe", "paper", "data")
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
@@ -128,6 +128,4 @@ def _before(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
     if verbose:
-        from tpstream.model.notes import VERBOSE
-
         os.environ[VERBOSE] = "1"
