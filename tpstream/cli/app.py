@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from tpstream.cli.options import flag
 from tpstream.model.errors import TpstreamError
 from tpstream.model.notes import VERBOSE, own_version
 
@@ -117,10 +118,8 @@ def _usage_message(error: Any) -> str:
 def _before(
     context: typer.Context,
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", metavar="")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say on standard error when runs start and end.", metavar="")
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version and leave.")] = False,
+    verbose: Annotated[bool, flag("--verbose -v", "Say on standard error when runs start and end.")] = False,
 ) -> None:
     if version:
         typer.echo(f"tpstream {own_version()}")

@@ -1,7 +1,7 @@
 """Whole runs for the checks: small worlds, both engines, and what must hold of the events of every run."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,9 +11,9 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import Engine, timing_obstacle
 from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
-from tpstream.model.interfaces import ArmRewards, Policy, Rewards, Subscriber
+from tpstream.model.interfaces import Policy, Subscriber
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies import POLICIES
@@ -38,41 +38,6 @@ def small_scenario(**changes: Any) -> Scenario:
         "arms": [{"maximum": 10.0}, {"maximum": 20.0}, {"maximum": 15.0}],
     }
     return Scenario(**{**keys, **changes})
-
-
-@dataclass(frozen=True)
-class PlainArm:
-    """An arm whose parts are independent and uniform, from 0 to maximum / span."""
-
-    maximum: float
-    span: int
-
-    @property
-    def mean(self) -> float:
-        """The expectation of a pull's cumulative reward."""
-        return self.maximum / 2
-
-    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """The partial rewards of the next pulls, of shape (pulls, span)."""
-        return stream.random((pulls, self.span)) * (self.maximum / self.span)
-
-
-def world_of(arms: Sequence[ArmRewards], span: int, horizon: int, timing: Timing, groups: int | None = 1) -> World:
-    """A world of these arms, run until its last pull has paid."""
-    problem = Problem(
-        names=tuple(f"arm-{arm + 1}" for arm in range(len(arms))),
-        maxima=np.array([arm.maximum for arm in arms], dtype=np.float64),
-        span=span,
-        horizon=horizon,
-        groups=groups,
-        means=np.array([arm.mean for arm in arms], dtype=np.float64),
-    )
-    return World(problem, Rewards(list(arms), groups), seed=1, run=0, drain=True, timing=timing)
-
-
-def plain_world(span: int, arms: int, horizon: int, timing: Timing) -> World:
-    """A world of plain arms, of which the last one pays most."""
-    return world_of([PlainArm(1.0 + arm, span) for arm in range(arms)], span, horizon, timing, groups=span)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +130,9 @@ def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
 def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon: int) -> SimulatedRun:
     """Check a run with this timing: its events, that it repeats itself, and that both engines agree."""
     form = POLICIES.find("tp-ucb-fr")  # its decisions depend on every part that it receives
-    case = Case(plain_world(span, arms, horizon, timing), form, form.parameters(groups=1), subject.fail)
+    maxima, rewards = [{"maximum": 1.0 + arm} for arm in range(arms)], {"kind": "smooth-beta", "groups": 1}
+    world = small_scenario(span=span, horizon=horizon, arms=maxima, rewards=rewards).build_world(seed=1, run=0)
+    case = Case(replace(world, timing=timing), form, form.parameters(groups=1), subject.fail)
     outcome = case.run()
     check_events(subject, case.world, outcome)
     case.check_repeats(outcome)
