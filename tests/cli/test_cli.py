@@ -261,11 +261,12 @@ def test_verbose_tells_the_story(tpstream: Command, monkeypatch: pytest.MonkeyPa
 
 def test_progress_needs_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A bar with the rate is drawn on standard error of a terminal, and nothing where nobody looks."""
-    with show_progress("work", 10, show=True) as progress:
+    with show_progress("work", show=True) as progress:
         assert progress is None
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with show_progress("work", 10, show=True) as progress:
+    with show_progress("work", show=True) as progress:
         assert progress is not None
+        progress.expect(10)
         progress(5)
         progress(5)
     printed = capsys.readouterr()
@@ -275,7 +276,7 @@ def test_progress_needs_a_terminal(capsys: pytest.CaptureFixture[str], monkeypat
 def test_an_error_while_progress_is_shown_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bar swallows no error."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with pytest.raises(StudyError, match="lost"), show_progress("work", 10, show=True):
+    with pytest.raises(StudyError, match="lost"), show_progress("work", show=True):
         raise StudyError("lost")
 
 

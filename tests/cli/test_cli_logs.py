@@ -12,9 +12,9 @@ from studies import TOML, read_lines, small
 from tampering import place_of, tamper, write_lines
 
 from tpstream import log_regret, simulate, what_if
-from tpstream.cli import app, logs, replay, study
+from tpstream.cli import app, logs, study
 
-MODULES = (logs, replay, study)
+MODULES = (logs, study)
 """Importing them adds their commands."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from worlds import Run, run_world, table_of, table_world, table_worlds, world_of
+from worlds import PlainArm, Run, run_world, table_of, table_world, table_worlds, world_of
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Floats
@@ -15,7 +15,6 @@ from tpstream.model.errors import RewardError
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
-from tpstream.testing.runs import PlainArm
 
 SPAN = 3
 PURPOSES = {"rewards": 0, "delays": 1, "arrivals": 2, "policy": 3}

@@ -23,13 +23,12 @@ from parity import (
     run_simpy,
     timed_worlds,
 )
-from worlds import table_world, world_of
+from worlds import PlainArm, table_world, world_of
 
 from tpstream import Scenario
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters
-from tpstream.testing.runs import PlainArm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 SEVERAL = st.data()

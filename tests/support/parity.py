@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import arrival_tables, delay_tables, groups_of, scenario_keys
-from worlds import table_world, tables, world_of
+from worlds import PlainArm, table_world, tables, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
 from tpstream.engines.draws import Draws, DrawsReader
@@ -23,7 +23,6 @@ from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import Runner
 from tpstream.scenario.scenario import Scenario
-from tpstream.testing.runs import PlainArm
 
 BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
 

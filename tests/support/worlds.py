@@ -50,6 +50,23 @@ class TableArm:
         return self.rows[first : first + pulls]
 
 
+@dataclass(frozen=True)
+class PlainArm:
+    """An arm whose parts are independent and uniform, from 0 to maximum / span."""
+
+    maximum: float
+    span: int
+
+    @property
+    def mean(self) -> float:
+        """The expectation of a pull's cumulative reward."""
+        return self.maximum / 2
+
+    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
+        """The partial rewards of the next pulls, of shape (pulls, span)."""
+        return stream.random((pulls, self.span)) * (self.maximum / self.span)
+
+
 def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None = 1, **rest: Any) -> World:
     """A world with these arms' rewards."""
     problem = Problem(

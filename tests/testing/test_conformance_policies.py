@@ -94,12 +94,12 @@ class Peeks(InTurn):
     def decide(self, round: int) -> int:
         """The arm that pays most in all its pulls to come."""
         frame = inspect.currentframe()
-        while frame is not None and "world" not in frame.f_locals:
+        while frame is not None and not hasattr(frame.f_locals.get("self"), "world"):
             frame = frame.f_back
-        arms = frame.f_locals["world"].rewards.arms if frame else []
-        if not (arms and hasattr(arms[0], "rows")):
+        arms = frame.f_locals["self"].world.rewards.arms if frame else []
+        if not (arms and hasattr(arms[0], "record")):
             return super().decide(round)
-        return int(sum(float(arm.rows[round:].sum()) for arm in arms) * 1000) % self.arms
+        return int(sum(float(arm.record.rows[round:].sum()) for arm in arms) * 1000) % self.arms
 
 
 class Vandalises(InTurn):

@@ -11,10 +11,11 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from tpstream.cli.options import flag
 from tpstream.model.errors import TpstreamError
-from tpstream.model.notes import own_version
+from tpstream.model.notes import VERBOSE, own_version
 
-COMMANDS = ("study", "trial", "replay", "logs", "describe", "paper", "data")
+COMMANDS = ("study", "trial", "logs", "describe", "paper", "data")
 """The modules with the commands, in the order in which the help shows them."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
@@ -117,10 +118,8 @@ def _usage_message(error: Any) -> str:
 def _before(
     context: typer.Context,
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", metavar="")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say on standard error when runs start and end.", metavar="")
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version and leave.")] = False,
+    verbose: Annotated[bool, flag("--verbose -v", "Say on standard error when runs start and end.")] = False,
 ) -> None:
     if version:
         typer.echo(f"tpstream {own_version()}")
@@ -128,6 +127,4 @@ def _before(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
     if verbose:
-        from tpstream.model.notes import VERBOSE
-
         os.environ[VERBOSE] = "1"

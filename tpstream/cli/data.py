@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tpstream.cli.app import app
-from tpstream.cli.options import Force, Quiet, at_least
+from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
 
 data = typer.Typer(
@@ -25,14 +25,9 @@ def spotify(
     ],
     *,
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The trace, CSV or Parquet by its ending; its scenario goes beside it."
-        ),
+        Path, option("--out -o FILE", "The trace, CSV or Parquet by its ending; its scenario goes beside it.")
     ] = Path("spotify.parquet"),
-    playlists: Annotated[
-        int, typer.Option("--playlists", metavar="N", callback=at_least(1), help="How many playlists become arms.")
-    ] = 6,
+    playlists: Annotated[int, option("--playlists N", "How many playlists become arms.", least=1)] = 6,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -57,10 +52,15 @@ def spotify(
             progress=lambda number, of: bar.update(task, completed=number, total=of),
         )
     rows = [
-        [f"playlist-{number}", f"{len(totals):,}", f"{totals.mean():.2f}", f"{totals.std():.2f}"]
+        {
+            "arm": f"playlist-{number}",
+            "sessions": f"{len(totals):,}",
+            "mean": f"{totals.mean():.2f}",
+            "standard deviation": f"{totals.std():.2f}",
+        }
         for number, totals in enumerate(done.totals, start=1)
     ]
-    print_table(["arm", "sessions", "mean", "standard deviation"], rows)
+    print_table(rows)
     if quiet:
         return
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in done.counts.dropped.items())
@@ -72,9 +72,7 @@ def spotify(
 @data.command(epilog="Example: tpstream data actg175 --out data && tpstream trial data/actg175.toml")
 def actg175(
     *,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the trace and its scenario go.")
-    ] = Path(),
+    out: Annotated[Path, option("--out -o FOLDER", "Where the trace and its scenario go.")] = Path(),
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -88,10 +86,16 @@ def actg175(
     rows = []
     for number, name in enumerate(ARMS):
         here = done.arm == number
-        blocks = done.blocks[here]
-        free = (blocks == BLOCKS).mean()
-        rows.append([name, f"{here.sum():,}", f"{done.completed[here].sum():,}", f"{blocks.mean():.2f}", f"{free:.1%}"])
-    print_table(["arm", "patients", "completed", "mean of free blocks", "free to the end"], rows)
+        rows.append(
+            {
+                "arm": name,
+                "patients": f"{here.sum():,}",
+                "completed": f"{done.completed[here].sum():,}",
+                "mean of free blocks": f"{done.blocks[here].mean():.2f}",
+                "free to the end": f"{(done.blocks[here] == BLOCKS).mean():.1%}",
+            }
+        )
+    print_table(rows)
     if not quiet:
         typer.echo(f"trace:    {done.trace}")
         typer.echo(f"scenario: {done.scenario}")

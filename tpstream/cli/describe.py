@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, flag, load_plugins
+from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, flag, load_plugins, option
 from tpstream.cli.output import print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
@@ -18,7 +18,7 @@ def validate(
     *,
     plugin: Plugins = None,
     as_json: Annotated[
-        bool, flag("--json", help="Print the scenario as JSON instead, with all defaults filled in.")
+        bool, flag("--json", "Print the scenario as JSON instead, with all defaults filled in.")
     ] = False,
 ) -> None:
     """Check a scenario file and say what it describes."""
@@ -29,24 +29,23 @@ def validate(
     if as_json:
         print_json(chosen.resolved())
         return
-    problem, policies = chosen.problem(), [choice.label for choice in chosen.choices()]
+    problem = chosen.problem()
     assert problem.means is not None  # noqa: S101 (a scenario knows its means)
     typer.echo(
         f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
     )
     rows = [
-        [name, f"{mean:.6g}", f"{maximum:.6g}"]
+        {"arm": name, "mean": f"{mean:.6g}", "maximum": f"{maximum:.6g}"}
         for name, mean, maximum in zip(problem.names, problem.means, problem.maxima, strict=True)
     ]
-    print_table(["arm", "mean", "maximum"], rows)
-    typer.echo("policies: " + ", ".join(policies))
+    print_table(rows)
+    typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
 
 
 @command("Describe", name="list")
 def list_names(
     what: Annotated[
-        Literal["policies", "rewards", "delays", "arrivals", "sinks", "scenarios"],
-        typer.Argument(help="What to list.", show_default=False),
+        Literal["policies", "rewards", "delays", "arrivals", "sinks", "scenarios"], typer.Argument(help="What to list.")
     ],
     *,
     plugin: Plugins = None,
@@ -56,11 +55,11 @@ def list_names(
     if what == "scenarios":
         from tpstream.scenario.files import describe_shipped
 
-        print_table(["scenario", "about"], [list(row) for row in describe_shipped().items()])
+        print_table([{"scenario": name, "about": about} for name, about in describe_shipped().items()])
         return
     from tpstream.scenario.catalogue import describe
 
-    print_table([what, "about", "parameters"], describe(what))
+    print_table([dict(zip((what, "about", "parameters"), row, strict=True)) for row in describe(what)])
 
 
 @command("Describe")
@@ -97,17 +96,16 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
         print_json({**shown, "fr_beats_ew_from": overtaken, "holds": proved})
         return
     table = [
-        [
-            bound.name,
-            "above" if bound.upper else "below",
-            "" if bound.groups is None else str(bound.groups),
-            f"{float(bound.at(horizon)):,.0f}",
-            f"{bound.slope:,.0f}",
-        ]
+        {
+            "bound": bound.name,
+            "from": "above" if bound.upper else "below",
+            "groups": "" if bound.groups is None else str(bound.groups),
+            "regret": f"{float(bound.at(horizon)):,.0f}",
+            "per ln T, in the end": f"{bound.slope:,.0f}",
+        }
         for bound in bounds
     ]
-    title = f"{scenario.name}: bounds of the regret after {horizon:,} rounds"
-    print_table(["bound", "from", "groups", "regret", "per ln T, in the end"], table, title=title)
+    print_table(table, title=f"{scenario.name}: bounds of the regret after {horizon:,} rounds")
     if problem.groups is not None:
         when = "at no horizon" if overtaken is None else f"from round {overtaken:,} on"
         groups = f"{problem.groups} group{'s' if problem.groups > 1 else ''}"
@@ -118,15 +116,10 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
 
 @command("Describe", example="new delay post-office --out plugins")
 def new(
-    kind: Annotated[
-        Literal["delay", "policy", "reward", "arrival", "sink"],
-        typer.Argument(help="What to write.", show_default=False),
-    ],
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What scenarios will call it, e.g. post-office.", show_default=False)
-    ],
+    kind: Annotated[Literal["delay", "policy", "reward", "arrival", "sink"], typer.Argument(help="What to write.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What scenarios will call it, e.g. post-office.")],
     *,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where the two files go.")] = Path(),
+    out: Annotated[Path, option("--out -o FOLDER", "Where the two files go.")] = Path(),
 ) -> None:
     """Write a plug-in that works, and its test, to be changed into what you need."""
     from tpstream.templates.scaffold import SECTIONS, write_plugin

@@ -1,4 +1,4 @@
-"""Commands about logs: regret and diagnose say what they show, convert writes them in another format."""
+"""Commands about logs: replay checks them, regret and diagnose say what they show, convert changes their format."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,16 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Force, LogPath, LogX, OutputFlags, Quiet, Theory, figure_option, flag
+from tpstream.cli.options import (
+    Force,
+    LogX,
+    OutputFlags,
+    Plugins,
+    Quiet,
+    Theory,
+    figure_option,
+    flag,
+    load_plugins,
+    option,
+)
 from tpstream.cli.output import TABLE_ENDINGS, amount, pick, print_json, print_table, records, write_table
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis
     from tpstream.analysis.log_regret import LogRegret
+    from tpstream.log.reader import Log
+    from tpstream.model.arrays import Floats
+    from tpstream.replay.replay import Replay, WhatIf
 
-LogPaths = Annotated[
-    list[Path], typer.Argument(metavar="LOG...", help="Logs, or folders of logs, of one world.", show_default=False)
-]
+DIVERGED = 1
+"""The exit code of a replay that found another decision; a log that cannot be used is an error, 2."""
+LogPath = Annotated[Path, typer.Argument(metavar="LOG", help="A log, in any format.")]
+LogPaths = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, or folders of logs, of one world.")]
 Figure = Annotated[Path | None, figure_option("none")]
 
 
@@ -26,22 +41,120 @@ def check_ending(path: Path | None) -> Path | None:
     return path
 
 
-def table_option(name: str, *short: str, what: str) -> Any:
+def table_option(usage: str, what: str) -> Any:
     """The option that says where a table goes."""
-    help = f"Write {what}: CSV, Parquet or JSON by its ending."
-    return typer.Option(name, *short, metavar="FILE", callback=check_ending, show_default="none", help=help)
+    return option(usage, f"Write {what}: CSV, Parquet or JSON by its ending.", default="none", check=check_ending)
+
+
+@command("Logs", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
+def replay(
+    log: LogPath,
+    *,
+    policy: Annotated[
+        str | None,
+        option(
+            "--policy -p NAME",
+            "Another policy, e.g. tp-ucb-ew or tp-ucb-fr:groups=50: what if it had decided?",
+            default="the log's own",
+        ),
+    ] = None,
+    check: Annotated[
+        bool, flag("--check", "Compare the decisions of another policy on the log's own events instead.")
+    ] = False,
+    redraw: Annotated[
+        bool, flag("--redraw/--no-redraw", "Draw the rewards again from the log's scenario and seed.")
+    ] = True,
+    folder: Annotated[
+        Path, option("--folder FOLDER", "Where relative file names in the log's scenario start.")
+    ] = Path(),
+    plugin: Plugins = None,
+    output: OutputFlags,
+) -> None:
+    """Replay a log: feed its events to its policy and compare every decision.
+
+    Exit code 0: all equal; 1: a decision differs, the first one is shown; 2: the log cannot be used, and why. With
+    another policy the log's world is run again under that one, on the same random numbers, and both are compared.
+    """
+    from tpstream.log.reader import read_log
+    from tpstream.replay.replay import is_own, replay as replay_log, what_if
+
+    load_plugins(plugin)
+    opened = read_log(log)
+    if policy is not None and not check and not is_own(opened, policy):
+        show_what_if(opened, what_if(opened, policy, folder=folder), output)
+        return
+    result = replay_log(opened, policy, folder=folder, redraw=redraw)
+    show_replay(opened, result, output)
+    if not result.equal:
+        raise typer.Exit(DIVERGED)
+
+
+def show_replay(log: "Log", result: "Replay", output: OutputFlags) -> None:
+    """Print what a replay found."""
+    found, arms = result.divergence, log.header.arms
+    if output.as_json:
+        divergence = None
+        if found is not None:
+            indices = {name: as_numbers(getattr(found, name)) for name in ("logged_indices", "indices")}
+            divergence = {**pick(found, "round", "seq", "logged", "decided"), **indices}
+        shown = pick(result, "log", "policy", "equal", "rounds", "complete", "notes")
+        print_json({**shown, "divergence": divergence})
+        return
+    if found is None:
+        typer.echo(f"equal: {result.policy} takes the same {result.rounds:,} decisions")
+    else:
+        typer.echo(
+            f"diverged: in round {found.round} (event {found.seq}) the log has arm {arms[found.logged]!r}, "
+            f"{result.policy} decides for {arms[found.decided]!r}"
+        )
+        logged = as_numbers(found.logged_indices) or ["not logged"] * len(arms)
+        rows = [
+            {"arm": name, "index in the log": str(one), f"index of {result.policy}": str(other)}
+            for name, one, other in zip(arms, logged, found.indices, strict=True)
+        ]
+        print_table(rows)
+    output.add("note", *result.notes)
+
+
+def show_what_if(log: "Log", result: "WhatIf", output: OutputFlags) -> None:
+    """Print how the other policy did."""
+    if output.as_json:
+        regrets = {"regret": float(result.regret[-1]), "other_regret": float(result.other_regret[-1])}
+        rest = pick(result, "difference", "parting", "common", "notes")
+        print_json({**pick(result, "log", "policy", "other", "rounds"), **regrets, **rest})
+        return
+    rows = [
+        {"policy": result.policy, "regret": f"{result.regret[-1]:,.1f}", "difference": "in the log"},
+        {
+            "policy": result.other,
+            "regret": f"{result.other_regret[-1]:,.1f}",
+            "difference": f"{result.difference:+,.1f}",
+        },
+    ]
+    title = f"what if: regret after {result.rounds:,} rounds (seed {log.header.seed}, run {log.header.run})"
+    print_table(rows, title=title)
+    parting = "never part" if result.parting is None else f"part in round {result.parting}"
+    typer.echo(f"they {parting} and decide alike in {result.common:.1%} of the rounds")
+    output.add("note", *result.notes)
+
+
+def as_numbers(indices: "Floats | None") -> list[float | str] | None:
+    """Indices for JSON, which has no infinite numbers: "inf" and "nan" as text."""
+    if indices is None:
+        return None
+    return [index if abs(index) < float("inf") else str(index) for index in indices.tolist()]
 
 
 @command("Logs", example="regret logs/first --figure regret.png --curves curves.csv")
 def regret(
     logs: LogPaths,
     *,
-    pulls: Annotated[bool, flag("--pulls", help="Read pulls only: pseudo-regret, much faster.")] = False,
+    pulls: Annotated[bool, flag("--pulls", "Read pulls only: pseudo-regret, much faster.")] = False,
     figure: Figure = None,
     log_x: LogX = False,
     theory: Theory = False,
-    out: Annotated[Path | None, table_option("--out", "-o", what="the table")] = None,
-    curves: Annotated[Path | None, table_option("--curves", what="all curves")] = None,
+    out: Annotated[Path | None, table_option("--out -o FILE", "the table")] = None,
+    curves: Annotated[Path | None, table_option("--curves FILE", "all curves")] = None,
     output: OutputFlags,
 ) -> None:
     """Compute regret from logs alone: at the pull, of what was delivered, and what is outstanding at the horizon.
@@ -71,18 +184,21 @@ def regret(
 
 
 def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
-    keys = [key for key in ("pseudo_regret", "shortfall", "outstanding") if key in found[0]]
-    columns = ["policy", "runs", *(key.replace("_", "-") for key in keys)]
-    rows = [[row["policy"], str(row["runs"]), *(_with_half_width(row, key) for key in keys)] for row in found]
-    if "open_pulls" in found[0]:
-        columns.append("open")
-        rows = [[*cells, f"{row['open_pulls']:,.4g}"] for cells, row in zip(rows, found, strict=True)]
-        if all(row["paid_later"] is not None for row in found):
-            columns.append("paid later")
-            rows = [[*cells, _amount(row["paid_later"])] for cells, row in zip(rows, found, strict=True)]
+    later = all(row.get("paid_later") is not None for row in found)
+    rows = []
+    for row in found:
+        cells = {"policy": row["policy"], "runs": str(row["runs"])}
+        for key in ("pseudo_regret", "shortfall", "outstanding"):
+            if key in row:
+                cells[key.replace("_", "-")] = _with_half_width(row, key)
+        if "open_pulls" in row:
+            cells["open"] = f"{row['open_pulls']:,.4g}"
+        if later:
+            cells["paid later"] = _amount(row["paid_later"])
+        rows.append(cells)
     several = any(row["runs"] > 1 for row in found)
     title = f"{result.name}: after {int(result.rounds[-1]):,} rounds" + (" (± 95 %)" if several else "")
-    print_table(columns, rows, title=title)
+    print_table(rows, title=title)
 
 
 def _with_half_width(row: dict[str, Any], key: str) -> str:
@@ -109,7 +225,16 @@ def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> N
 
         diagnosis_figure(figure, found)
     if output.as_json:
-        print_json({"policies": [_diagnosis_as_json(one) for one in found]})
+        shown = [
+            {
+                "policy": one.policy,
+                "complete_pulls": one.pulls.tolist(),
+                **pick(one, "assumed", "compatible", "warnings"),
+                "groups": records(one.table()),
+            }
+            for one in found
+        ]
+        print_json({"policies": shown})
         return
     for one in found:
         _show_diagnosis(one)
@@ -118,42 +243,27 @@ def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> N
 
 def _show_diagnosis(diagnosis: "Diagnosis") -> None:
     rows = [
-        [
-            f"{row['groups']}{' (assumed)' if row['assumed'] else ''}",
-            f"{row['largest']:.1%}",
-            "yes" if row["fits"] else "no",
-            f"{row['correlation']:.3f}",
-            "too few pulls" if row["p_value"] is None else f"{row['p_value']:.3f}",
-            "not tested" if row["p_value"] is None else "yes" if row["independent"] else "no",
-        ]
+        {
+            "groups": f"{row['groups']}{' (assumed)' if row['assumed'] else ''}",
+            "largest / bound": f"{row['largest']:.1%}",
+            "fits": "yes" if row["fits"] else "no",
+            "correlation": f"{row['correlation']:.3f}",
+            "p": "too few pulls" if row["p_value"] is None else f"{row['p_value']:.3f}",
+            "independent": "not tested" if row["p_value"] is None else "yes" if row["independent"] else "no",
+        }
         for row in records(diagnosis.table())
     ]
-    columns = ["groups", "largest / bound", "fits", "correlation", "p", "independent"]
-    print_table(columns, rows, title=f"{diagnosis.policy}: {int(diagnosis.pulls.sum()):,} complete pulls")
+    print_table(rows, title=f"{diagnosis.policy}: {int(diagnosis.pulls.sum()):,} complete pulls")
     typer.echo(f"compatible with groups = {', '.join(map(str, diagnosis.compatible)) or 'none'}")
     for warning in diagnosis.warnings:
         typer.echo(f"warning: {warning}")
-
-
-def _diagnosis_as_json(diagnosis: "Diagnosis") -> dict[str, Any]:
-    return {
-        "policy": diagnosis.policy,
-        "complete_pulls": diagnosis.pulls.tolist(),
-        **pick(diagnosis, "assumed", "compatible", "warnings"),
-        "groups": records(diagnosis.table()),
-    }
 
 
 @command("Logs", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
 def convert(
     log: LogPath,
     target: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TARGET",
-            help="The copy; its ending gives the format: .jsonl, .arrow, .parquet.",
-            show_default=False,
-        ),
+        Path, typer.Argument(metavar="TARGET", help="The copy; its ending gives the format: .jsonl, .arrow, .parquet.")
     ],
     *,
     force: Force = False,

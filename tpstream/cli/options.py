@@ -4,7 +4,6 @@ A group is a dataclass whose fields are options; a command names it as the type 
 app.py). An option that is handed on to `compare` needs nothing but a field of `RunFlags` here.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,20 +14,26 @@ if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
 
 
-def at_least(least: int) -> Callable[[int | None], int | None]:
-    """A check of an option's value whose message names the value, which Typer's own does not."""
+def option(usage: str, help: str, *, default: str | None = None, least: int | None = None, check: Any = None) -> Any:
+    """An option as its help begins, e.g. "--seed -s N": its names, and a word for its value.
 
-    def check(value: int | None) -> int | None:
-        if value is not None and value < least:
-            raise typer.BadParameter(f"must be at least {least}, got {value}")
+    `default` is shown as its default, `least` its smallest value, and `check` a function that its value goes through.
+    """
+    names = [word for word in usage.split() if word.startswith("-")]
+    metavar = " ".join(usage.split()[len(names) :]) or None
+
+    def at_least(value: int | None) -> int | None:
+        if value is not None and least is not None and value < least:
+            raise typer.BadParameter(f"must be at least {least}, got {value}")  # Typer's own does not name the value
         return value
 
-    return check
+    callback = check if least is None else at_least
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default or True, callback=callback)
 
 
-def flag(*names: str, help: str) -> Any:
+def flag(usage: str, help: str) -> Any:
     """An option without a value."""
-    return typer.Option(*names, metavar="", help=help)
+    return typer.Option(*usage.split(), metavar="", help=help)
 
 
 def check_figure(path: Path | None) -> Path | None:
@@ -43,7 +48,7 @@ def check_figure(path: Path | None) -> Path | None:
 def figure_option(default: str) -> Any:
     """The option that says where a figure goes."""
     help = "Draws a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced."
-    return typer.Option("--figure", "-f", metavar="FILE", callback=check_figure, show_default=default, help=help)
+    return option("--figure -f FILE", help, default=default, check=check_figure)
 
 
 ScenarioPath = Annotated[
@@ -52,65 +57,47 @@ ScenarioPath = Annotated[
         metavar="SCENARIO", help="A scenario file, or the name of one that ships (see `tpstream list scenarios`)."
     ),
 ]
-LogPath = Annotated[Path, typer.Argument(metavar="LOG", help="A log, in any format.", show_default=False)]
 Runs = Annotated[
-    int,
-    typer.Option(
-        "--runs",
-        "-n",
-        metavar="N",
-        callback=at_least(1),
-        help="Runs of every policy. Run k has the same random numbers under every policy.",
-    ),
+    int, option("--runs -n N", "Runs of every policy. Run k has the same random numbers under every policy.", least=1)
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(
-        "--seed",
-        "-s",
-        metavar="N",
-        callback=at_least(0),
-        show_default="the scenario's",
-        help="Where all random numbers come from; the same seed gives the same result.",
+    option(
+        "--seed -s N",
+        "Where all random numbers come from; the same seed gives the same result.",
+        default="the scenario's",
+        least=0,
     ),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs",
-        "-j",
-        metavar="N",
-        callback=at_least(1),
-        show_default="one for each core",
-        help="Cores that share the runs; their number changes no result.",
+    option(
+        "--jobs -j N",
+        "Cores that share the runs; their number changes no result.",
+        default="one for each core",
+        least=1,
     ),
 ]
 Engine = Annotated[
     Literal["auto", "compiled", "simpy"],
-    typer.Option(
-        "--engine", "-e", help="The compiled loop, SimPy, or (auto) compiled where it can; they decide alike."
-    ),
+    option("--engine -e", "The compiled loop, SimPy, or (auto) compiled where it can; they decide alike."),
 ]
 LogFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--log", "-l", metavar="FOLDER", show_default="none", help="Where every run leaves a log of all its events."
-    ),
+    Path | None, option("--log -l FOLDER", "Where every run leaves a log of all its events.", default="none")
 ]
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--plugin",
-        metavar="FILE.py",
-        show_default="none",
-        help="A file with policies, rewards, delays, arrivals or sinks of yours (see `tpstream new`); repeat for more.",
+    option(
+        "--plugin FILE.py",
+        "A file with policies, rewards, delays, arrivals or sinks of yours (see `tpstream new`); repeat for more.",
+        default="none",
     ),
 ]
-Force = Annotated[bool, flag("--force", help="Overwrite logs that are there already.")]
-LogX = Annotated[bool, flag("--log-x", help="Draw rounds on a logarithmic axis.")]
-Theory = Annotated[bool, flag("--theory", help="Draw the paper's bounds too (see `tpstream theory`).")]
-AsJson = Annotated[bool, flag("--json", help="Print the result as JSON, and nothing else.")]
-Quiet = Annotated[bool, flag("--quiet", "-q", help="Print the result only: no progress, no places of files.")]
+Force = Annotated[bool, flag("--force", "Overwrite logs that are there already.")]
+LogX = Annotated[bool, flag("--log-x", "Draw rounds on a logarithmic axis.")]
+Theory = Annotated[bool, flag("--theory", "Draw the paper's bounds too (see `tpstream theory`).")]
+AsJson = Annotated[bool, flag("--json", "Print the result as JSON, and nothing else.")]
+Quiet = Annotated[bool, flag("--quiet -q", "Print the result only: no progress, no places of files.")]
 
 
 def load_plugins(paths: list[Path] | None) -> None:
@@ -155,24 +142,14 @@ class ScenarioFlags:
     scenario: ScenarioPath
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="NAME",
-            show_default="those of the scenario",
-            help="A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more (see `tpstream list policies`).",
+        option(
+            "--policy -p NAME",
+            "A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more (see `tpstream list policies`).",
+            default="those of the scenario",
         ),
     ] = None
     horizon: Annotated[
-        int | None,
-        typer.Option(
-            "--horizon",
-            "-t",
-            metavar="ROUNDS",
-            callback=at_least(1),
-            show_default="the scenario's",
-            help="How many decisions are made.",
-        ),
+        int | None, option("--horizon -t ROUNDS", "How many decisions are made.", default="the scenario's", least=1)
     ] = None
     plugin: Plugins = None
 
@@ -215,8 +192,7 @@ class SettingFlags(StudyFlags):
     """The same for a scenario of which some keys are given other values."""
 
     sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", show_default="none", help="Another value of a key; see sweep."),
+        list[str] | None, option("--set PATH=VALUE", "Another value of a key; see sweep.", default="none")
     ] = None
 
     @property
@@ -255,31 +231,26 @@ class FolderFlags:
 
     rounds: Annotated[
         str | None,
-        typer.Option(
-            "--rounds",
-            metavar="N,N,...",
-            show_default="the last",
-            help="Rounds at which results are given besides the last, e.g. 1000,10000 or 1000:5000:1000.",
+        option(
+            "--rounds N,N,...",
+            "Rounds at which results are given besides the last, e.g. 1000,10000 or 1000:5000:1000.",
+            default="the last",
         ),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            show_default="none",
-            help="Keeps every finished run, so that the same command goes on after an interruption, and gets the "
-            "results.",
+        option(
+            "--out -o FOLDER",
+            "Keeps every finished run, so that the same command goes on after an interruption, and gets the results.",
+            default="none",
         ),
     ] = None
     dask: Annotated[
         str | None,
-        typer.Option(
-            "--dask",
-            metavar="ADDRESS",
-            show_default="none",
-            help="The scheduler of a Dask cluster that does the work, e.g. tcp://host:8786.",
+        option(
+            "--dask ADDRESS",
+            "The scheduler of a Dask cluster that does the work, e.g. tcp://host:8786.",
+            default="none",
         ),
     ] = None
 
@@ -303,27 +274,22 @@ class RunFlags:
     logs: LogFolder = None
     log_format: Annotated[
         Literal["jsonl", "arrow"],
-        typer.Option(
-            "--log-format", help="Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."
-        ),
+        option("--log-format", "Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."),
     ] = "jsonl"
     log_detail: Annotated[
         Literal["all", "pulls", "indices"],
-        typer.Option(
+        option(
             "--log-detail",
-            help="Every event; only the pulls, for regret and not for a replay; or every event and the policy's "
-            "indices.",
+            "Every event; only the pulls, for regret and not for a replay; or every event and the policy's indices.",
         ),
     ] = "all"
     force: Force = False
     sinks: Annotated[
         list[str] | None,
-        typer.Option(
-            "--sink",
-            metavar="NAME",
-            show_default="none",
-            help="Who else hears every event, e.g. lines or mine:file=a.csv; repeat for more (see `tpstream list "
-            "sinks`).",
+        option(
+            "--sink NAME",
+            "Who else hears every event, e.g. lines or mine:file=a.csv; repeat for more (see `tpstream list sinks`).",
+            default="none",
         ),
     ] = None
 

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,11 @@ TABLE_ENDINGS = (".csv", ".parquet", ".json")
 
 
 class Bar:
-    """A progress bar with the rate of rounds; their total may be told later."""
+    """A progress bar with the rate of rounds; their total is told when it is known."""
 
-    def __init__(self, rich: "RichProgress", title: str, rounds: int | None) -> None:
+    def __init__(self, rich: "RichProgress", title: str) -> None:
         self._rich = rich
-        self._task = rich.add_task(title, total=rounds, rate="")
+        self._task = rich.add_task(title, total=None, rate="")
 
     def expect(self, rounds: int) -> None:
         """Set the total number of rounds."""
@@ -46,7 +46,7 @@ class Bar:
 
 
 @contextmanager
-def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iterator[Bar | None]":
+def show_progress(title: str, *, show: bool) -> "Iterator[Bar | None]":
     """A bar with rate and remaining time on standard error; None if it is no terminal, or without `show`.
 
     Without `show`, notes of the runs are left out, too.
@@ -71,7 +71,7 @@ def show_progress(title: str, rounds: int | None = None, *, show: bool) -> "Iter
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as rich:
-        yield Bar(rich, title, rounds)
+        yield Bar(rich, title)
 
 
 @contextmanager
@@ -89,17 +89,19 @@ def without_notes() -> Iterator[None]:
             os.environ[NOTES] = before
 
 
-def print_table(columns: list[str], rows: list[list[str]], title: str | None = None) -> None:
-    """Print a table; columns of numbers are aligned to the right."""
+def print_table(rows: Sequence[Mapping[str, str]], title: str | None = None) -> None:
+    """Print a table of rows, each from columns to texts; what a row lacks stays empty, numbers go to the right."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for number, column in enumerate(columns):
-        numeric = all(row[number].replace(",", "").replace(".", "").rstrip("%").isdigit() for row in rows)
-        table.add_column(column, justify="right" if numeric and rows else "left", overflow="fold", no_wrap=number == 0)
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    for column in columns:
+        numeric = all(row.get(column, "").replace(",", "").replace(".", "").rstrip("%").isdigit() for row in rows)
+        first = column == columns[0]
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(row.get(column, "") for column in columns))
     console = Console()
     if not (console.is_terminal or "COLUMNS" in os.environ):
         console = Console(width=WIDE)

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,10 +22,9 @@ from tpstream.cli.options import (
     SettingFlags,
     StudyFlags,
     Theory,
-    at_least,
-    check_figure,
     figure_option,
     flag,
+    option,
 )
 from tpstream.cli.output import (
     amount,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from tpstream.experiment.result import Study
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
-COLUMNS = ["policy", "runs", "regret", "95 % interval", "best arm", "best found", "s/run"]
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,7 @@ class SingleFlags(SettingFlags):
     """The flags of a study that has one run unless more are asked for."""
 
     runs: Runs = 1
-    first: Annotated[
-        int,
-        typer.Option(
-            "--run", metavar="K", callback=at_least(0), help="The number of the (first) run, to do one of many alone."
-        ),
-    ] = 0
+    first: Annotated[int, option("--run K", "The number of the (first) run, to do one of many alone.", least=0)] = 0
 
 
 @command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first")
@@ -87,7 +80,7 @@ def compare(
         bool,
         flag(
             "--value",
-            help="Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
+            "Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
         ),
     ] = False,
     output: OutputFlags,
@@ -122,22 +115,18 @@ def sweep(
     study: StudyFlags,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=V,V,...",
-            show_default="those of the file",
-            help="A key of the scenario and its values, as in TOML or as a range, e.g. span=100,200, "
+        option(
+            "--set PATH=V,V,...",
+            "A key of the scenario and its values, as in TOML or as a range, e.g. span=100,200, "
             "arms.low.maximum=50:90:20 or policies.tp-ucb-fr.groups=5,10; repeat for more: all combinations are run.",
+            default="those of the file",
         ),
     ] = None,
     file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", metavar="SWEEP.toml", show_default="none", help="A file with sets, e.g. span = [100, 200]."
-        ),
+        Path | None, option("--file SWEEP.toml", "A file with sets, e.g. span = [100, 200].", default="none")
     ] = None,
     together: Annotated[
-        bool, flag("--together", help="The first values of all sets together, the second ones together, ...")
+        bool, flag("--together", "The first values of all sets together, the second ones together, ...")
     ] = False,
     folder: FolderFlags,
     engine: Engine = "auto",
@@ -169,8 +158,8 @@ def sweep(
         rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
         print_json({**shown, **rest, "figure": path, "out": folder.out})
     else:
-        rows = [[*(str(row[path]) for path in result.paths), *_row(row)] for row in table.to_dict("records")]
-        print_table([*result.paths, *COLUMNS], rows, title=f"{result.name}: final regret (seed {result.seed})")
+        rows = [{path: str(row[path]) for path in result.paths} | _row(row) for row in table.to_dict("records")]
+        print_table(rows, title=f"{result.name}: final regret (seed {result.seed})")
         _show_places(output, path, folder.out)
     report_failures(result.failures)
 
@@ -179,24 +168,22 @@ def figure_path(figure: Path | None, out: Path | None, name_in_out: str, name: s
     """Where the figure goes: as asked for, else into the folder of the results, else into logs/."""
     if figure is not None:
         return figure
-    if out is not None:
-        return out / name_in_out
-    check_figure(Path("logs") / name)
-    return Path("logs") / name
+    from tpstream.figures.style import prepare_figure
+
+    return prepare_figure(Path("logs") / name) if out is None else out / name_in_out
 
 
 @contextmanager
 def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
     """The keywords of a study for its rounds, its folder, a cluster and progress; says how to go on if interrupted."""
-    try:
-        with ExitStack() as stack:
-            executor = None
-            rounds = folder.chosen_rounds()
-            if folder.dask is not None:
-                from tpstream.experiment.executors import dask_executor
+    from tpstream.experiment.executors import dask_executor
 
-                executor = stack.enter_context(dask_executor(folder.dask))
-            progress = stack.enter_context(show_progress(title, show=output.progress))
+    rounds = folder.chosen_rounds()
+    try:
+        with (
+            dask_executor(folder.dask) if folder.dask is not None else nullcontext() as executor,
+            show_progress(title, show=output.progress) as progress,
+        ):
             yield {"rounds": rounds, "folder": folder.out, "executor": executor, "progress": progress}
     except KeyboardInterrupt:
         if folder.out is not None:
@@ -234,7 +221,7 @@ def show_study(
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
     title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
-    print_table(COLUMNS, [_row(row) for row in table.to_dict("records")], title=title)
+    print_table([_row(row) for row in table.to_dict("records")], title=title)
     if len(study.chosen) > 1:
         _show_rounds(study)
     if value is not None:
@@ -242,34 +229,34 @@ def show_study(
     if not output.quiet:
         _show_contrasts(study, table)
     paths = [path for of_policy in study.logs.values() for path in of_policy]
-    if paths and not output.quiet:
+    if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
-        typer.echo(f"logs:   {paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
+        output.add("logs", f"{paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
     _show_places(output, figure, out)
 
 
-def _row(row: dict[Any, Any]) -> list[str]:
+def _row(row: dict[Any, Any]) -> dict[str, str]:
     if not row["runs"]:
-        return [row["policy"], "0", "all failed", "", "", "", ""]
-    return [
-        row["policy"],
-        str(row["runs"]),
-        amount(row["regret"]),
-        interval(row["low"], row["high"]) if row["runs"] > 1 else "needs 2 runs",
-        f"{row['best_arm_share']:.1%}",
-        f"{row['best_found']:.0%}",
-        f"{row['seconds_per_run']:.2f}",
-    ]
+        return {"policy": row["policy"], "runs": "0", "regret": "all failed"}
+    return {
+        "policy": row["policy"],
+        "runs": str(row["runs"]),
+        "regret": amount(row["regret"]),
+        "95 % interval": interval(row["low"], row["high"]) if row["runs"] > 1 else "needs 2 runs",
+        "best arm": f"{row['best_arm_share']:.1%}",
+        "best found": f"{row['best_found']:.0%}",
+        "s/run": f"{row['seconds_per_run']:.2f}",
+    }
 
 
 def _show_rounds(study: "Study") -> None:
     """The regrets at the rounds that were asked for, a column for each."""
-    cells: dict[str, list[str]] = {}
-    for row in study.curves(study.chosen).to_dict("records"):
-        around = "" if math.isnan(row["low"]) else f" ({interval(row['low'], row['high'])})"
-        cells.setdefault(row["policy"], []).append(amount(row["regret"]) + around)
-    columns = ["policy", *(f"round {round:,}" for round in study.chosen.tolist())]
-    print_table(columns, [[policy, *of_policy] for policy, of_policy in cells.items()], title="regret on the way")
+    rows: dict[str, dict[str, str]] = {}
+    for one in study.curves(study.chosen).to_dict("records"):
+        around = "" if math.isnan(one["low"]) else f" ({interval(one['low'], one['high'])})"
+        row = rows.setdefault(one["policy"], {"policy": one["policy"]})
+        row[f"round {one['round']:,}"] = amount(one["regret"]) + around
+    print_table(list(rows.values()), title="regret on the way")
 
 
 def _show_contrasts(study: "Study", table: "pd.DataFrame") -> None:
@@ -281,10 +268,16 @@ def _show_contrasts(study: "Study", table: "pd.DataFrame") -> None:
     for policy in table["policy"]:
         if policy != best:
             one = study.contrast(policy, best)
-            saved = f"{one.saving:,.1f}x" if math.isfinite(one.saving) else ""
-            rows.append([policy, amount(one.difference), interval(one.low, one.high), f"{1 - one.wins:.0%}", saved])
-    title = f"against {best}, run by run on the same random numbers"
-    print_table(["policy", "difference", "95 % interval", "loses more in", "runs saved"], rows, title=title)
+            rows.append(
+                {
+                    "policy": policy,
+                    "difference": amount(one.difference),
+                    "95 % interval": interval(one.low, one.high),
+                    "loses more in": f"{1 - one.wins:.0%}",
+                    "runs saved": f"{one.saving:,.1f}x" if math.isfinite(one.saving) else "",
+                }
+            )
+    print_table(rows, title=f"against {best}, run by run on the same random numbers")
 
 
 def _show_value(value: "pd.DataFrame") -> None:
@@ -292,18 +285,15 @@ def _show_value(value: "pd.DataFrame") -> None:
     rows = []
     for row in value.to_dict("records"):
         known = not math.isnan(row["fraction"])
+        recovered = f"{row['fraction']:.1%}" if known else "undefined"
         around = f"{row['low']:.1%} to {row['high']:.1%}" if known else ""
-        rows.append([row["policy"], f"{row['fraction']:.1%}" if known else "undefined", around])
+        rows.append({"policy": row["policy"], "recovered": recovered, "95 % interval (Fieller)": around})
     cost = value.iloc[0]
     sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"
     title = f"the delay costs {amount(cost['cost'])} ({sure}); of that each policy recovers"
-    print_table(["policy", "recovered", "95 % interval (Fieller)"], rows, title=title)
+    print_table(rows, title=title)
 
 
 def _show_places(output: OutputFlags, figure: Path | None, out: Path | None) -> None:
-    if output.quiet:
-        return
-    if out:
-        typer.echo(f"out:    {out} (results.parquet, results.csv, table.csv, ...)")
-    if figure:
-        typer.echo(f"figure: {figure}")
+    output.add("out", out and f"{out} (results.parquet, results.csv, table.csv, ...)")
+    output.add("figure", figure)

@@ -48,25 +48,24 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags) -> Non
         shown = {"scenario": result.name, "patients": result.horizon, "policies": records(table)}
         print_json({**shown, "failures": records(result.failed()), "figure": figure})
         return
-    columns = ["policy", "runs", "on best arm", "best chosen", "benefit lost", "against fixed", "last read-out"]
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
-    print_table(columns, [_row(row) for row in table.to_dict("records")], title=title)
+    print_table([_row(row) for row in table.to_dict("records")], title=title)
     output.add("figure", figure)
 
 
-def _row(row: dict[Any, Any]) -> list[str]:
+def _row(row: dict[Any, Any]) -> dict[str, str]:
     if not row["runs"]:
-        return [row["policy"], "0", "all failed", "", "", "", ""]
+        return {"policy": row["policy"], "runs": "0", "on best arm": "all failed"}
     fixed = row["policy"] == "uniform"
-    return [
-        row["policy"],
-        str(row["runs"]),
-        _with_interval(row, "on_best", ",.0f"),
-        _with_interval(row, "best_chosen", ".0%"),
-        _with_interval(row, "lost", ",.0f"),
-        "" if fixed else _with_interval(row, "against_fixed", "+,.0f"),
-        _with_interval(row, "last_readout", ",.1f"),
-    ]
+    return {
+        "policy": row["policy"],
+        "runs": str(row["runs"]),
+        "on best arm": _with_interval(row, "on_best", ",.0f"),
+        "best chosen": _with_interval(row, "best_chosen", ".0%"),
+        "benefit lost": _with_interval(row, "lost", ",.0f"),
+        "against fixed": "" if fixed else _with_interval(row, "against_fixed", "+,.0f"),
+        "last read-out": _with_interval(row, "last_readout", ",.1f"),
+    }
 
 
 def _with_interval(row: dict[Any, Any], name: str, form: str) -> str:

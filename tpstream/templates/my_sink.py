@@ -1,7 +1,7 @@
 """My sink: counts the pulls of each arm, and adds a line to a file when the run is over."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -37,15 +37,12 @@ class MySinkKind:
 
     settings: type[BaseModel] = MySinkSettings
 
-    def open(self, settings: MySinkSettings, header: Header) -> AbstractContextManager[Subscriber]:
-        """A sink for the run that the header describes; several runs may go on at once, in threads or processes."""
-        return self._listen(Path(settings.file), header)
-
     @contextmanager
-    def _listen(self, file: Path, header: Header) -> Iterator[Subscriber]:
+    def open(self, settings: MySinkSettings, header: Header) -> Iterator[Subscriber]:
+        """A sink for the run that the header describes; several runs may go on at once, in threads or processes."""
         sink = MySink(len(header.arms))
         yield sink  # if the run fails, the error is raised here and no line is written
-        with file.open("a", encoding="utf-8") as out:
+        with Path(settings.file).open("a", encoding="utf-8") as out:
             out.write(",".join([header.policy, str(header.run), *map(str, sink.pulls.tolist())]) + "\n")
 
 

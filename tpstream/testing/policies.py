@@ -2,24 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from tpstream.engines.compiled_engine import CompiledEngine
-from tpstream.engines.draws import Draws, DrawsReader
-from tpstream.engines.engine import timing_obstacle
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import World
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import PolicyForm
 from tpstream.replay.follow import Follower
+from tpstream.rewards.trace import Record, SequenceArm
 from tpstream.scenario.policy_choice import complete
-from tpstream.testing.runs import SimulatedRun, difference, fresh_policy, run_compiled, run_simpy, small_scenario
-from tpstream.testing.subject import Subject, subject_of
+from tpstream.testing.runs import Case, SimulatedRun, small_scenario
+from tpstream.testing.subject import Subject, watched
 
 LOSSES = [{"kind": "geometric", "p": 0.4}, {"kind": "missing", "p": 0.2}, {"kind": "dropout", "mean": 10.0}]
 OUT_OF_ORDER = "with parts out of order"
@@ -62,62 +59,37 @@ def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = 
     >>> from tpstream.testing import check_policy
     >>> check_policy("uniform")
     """
-    subject = subject_of(POLICIES, form, None)
-    if not isinstance(subject.definition, PolicyForm):
-        subject.fail(f"is a {type(subject.definition).__name__}; give a SharedPolicy or a PythonPolicy")
-    with subject.watched():
+    with watched(POLICIES, form, None) as subject:
+        if not isinstance(subject.definition, PolicyForm):
+            subject.fail(f"is a {type(subject.definition).__name__}; give a SharedPolicy or a PythonPolicy")
         subject.settings(subject.definition.parameters, parameters)
         for where in WORLDS:
             _check_world(_make_case(subject, where, parameters))
-        _check_foresight(_make_case(subject, OUT_OF_ORDER, parameters))
-
-
-@dataclass(frozen=True)
-class Case:
-    """A policy with its parameters in one of the worlds."""
-
-    subject: Subject
-    where: str
-    form: Any
-    parameters: Parameters
-    world: World
-
-    def fail(self, fault: str) -> NoReturn:
-        """Raise the AssertionError that says what is wrong, and in which world."""
-        self.subject.fail(f"{self.where}, {fault}")
+        _check_foresight(subject, _make_case(subject, OUT_OF_ORDER, parameters))
 
 
 def _make_case(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -> Case:
+    """The policy in one of the worlds, which is named in a report of a fault."""
     scenario = small_scenario(**WORLDS[where])
     chosen = complete(subject.name, subject.definition, dict(parameters or {}), scenario.problem())
-    return Case(subject, where, chosen.form, chosen.parameters, scenario.build_world(scenario.seed, 0))
+    world = scenario.build_world(scenario.seed, 0)
+    return Case(world, chosen.form, chosen.parameters, lambda fault: subject.fail(f"{where}, {fault}"))
 
 
 def _check_world(case: Case) -> None:
     """Check runs in this world: what the policy changes, that it repeats itself, its replay, and both engines."""
     outcome = _run_watched(case)
-    fault = difference(outcome, run_simpy(case.world, case.form, case.parameters, indices=True))
-    if fault:
-        case.fail(f"two runs with the same seed differ: {fault}")
-    follower = Follower(fresh_policy(case.world, case.form, case.parameters), clairvoyant=case.form.clairvoyant)
+    waiting = case.compiled_engine(indices=False) if case.compiles else None  # while another run goes on
+    case.check_repeats(outcome)
+    follower = Follower(case.start(), clairvoyant=case.form.clairvoyant)
     found = follower.follow(outcome.events) or follower.finish()
     if found is not None:
         case.fail(f"replay decides for arm {found.decided} in round {found.round}, the run for {found.logged}")
-    if isinstance(case.form, SharedPolicy) and timing_obstacle(case.world.timing) is None:
-        _check_compiled(case, outcome)
-
-
-def _check_compiled(case: Case, outcome: SimulatedRun) -> None:
-    """Check that the compiled engine decides as SimPy, with a log and without, also if another run comes in between."""
-    reader = DrawsReader(Draws(case.world))
-    waiting = CompiledEngine(case.world, case.form, case.parameters, reader, case.form.name)
-    fault = difference(outcome, run_compiled(case.world, case.form, case.parameters, indices=True))
-    if fault:
-        case.fail(f"the engines differ, SimPy first: {fault}")
-    arms = np.concatenate([batch.copy() for batch in waiting.round_batches()])
-    if not np.array_equal(arms, outcome.arms):
-        round = int(np.argmax(arms != outcome.arms)) + 1
-        case.fail(f"it decides differently in round {round} beside another run, or without a log")
+    if waiting is not None:
+        arms = np.concatenate([batch.copy() for batch in waiting.round_batches()])
+        if not np.array_equal(arms, outcome.arms):
+            round = int(np.argmax(arms != outcome.arms)) + 1
+            case.fail(f"it decides differently in round {round} beside another run, or without a log")
 
 
 @dataclass(frozen=True)
@@ -159,53 +131,40 @@ def _run_watched(case: Case) -> SimulatedRun:
     assert problem.means is not None  # noqa: S101 (a scenario knows its means)
     maxima, means = problem.maxima.copy(), problem.means.copy()
     told = replace(problem, maxima=maxima, means=means)
-    policy = WatchedPolicy(case, fresh_policy(case.world, case.form, case.parameters, told))
-    outcome = run_simpy(case.world, case.form, case.parameters, policy=policy, indices=True)
+    outcome = case.run(WatchedPolicy(case, case.start(told)))
     if not (np.array_equal(maxima, problem.maxima) and np.array_equal(means, problem.means)):
         case.fail("it changes the problem that it is told; copy its arrays")
     return outcome
 
 
-@dataclass(frozen=True)
-class TableArm:
-    """An arm whose n-th pull pays the n-th row of a table."""
-
-    rows: Floats
-    mean: float
-    maximum: float
-
-    def recorded(self, first: int, pulls: int) -> Floats:
-        """The next rows."""
-        return self.rows[first : first + pulls].copy()
-
-    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """Never called: what is recorded is not drawn."""
-        raise NotImplementedError
-
-
-def _check_foresight(case: Case) -> None:
+def _check_foresight(subject: Subject, case: Case) -> None:
     """Check that decisions up to a round stay the same if all that is delivered after it is changed.
 
     Clairvoyant policies are shown totals at the pull and are left out.
     """
-    form, world, horizon = case.form, case.world, case.world.problem.horizon
-    if form.clairvoyant:
+    world, horizon = case.world, case.world.problem.horizon
+    if case.form.clairvoyant:
         return
     streams = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in range(world.problem.arms)]
     tables = [arm.sample(stream, horizon) for arm, stream in zip(world.rewards.arms, streams, strict=True)]
-    one = run_simpy(_with_tables(world, tables), form, case.parameters)
+    one = _run_with_tables(case, tables)
     for round in (horizon // 3, horizon // 2):
-        other = run_simpy(_with_tables(world, _halve_later(tables, one, round)), form, case.parameters)
+        other = _run_with_tables(case, _halve_later(tables, one, round))
         if not np.array_equal(one.arms[:round], other.arms[:round]):
             parting = int(np.argmax(one.arms[:round] != other.arms[:round])) + 1
-            case.subject.fail(
+            subject.fail(
                 f"decides differently in round {parting} if only what arrives from round {round} on is another"
             )
 
 
-def _with_tables(world: World, tables: list[Floats]) -> World:
-    arms = [TableArm(rows, arm.mean, arm.maximum) for rows, arm in zip(tables, world.rewards.arms, strict=True)]
-    return replace(world, rewards=Rewards(arms, world.rewards.groups))
+def _run_with_tables(case: Case, tables: list[Floats]) -> SimulatedRun:
+    """A run in which the n-th pull of an arm pays the n-th row of its table."""
+    rewards = case.world.rewards
+    arms = [
+        SequenceArm(Record(rows, arm.mean, arm.maximum), arm.maximum)
+        for rows, arm in zip(tables, rewards.arms, strict=True)
+    ]
+    return replace(case, world=replace(case.world, rewards=Rewards(arms, rewards.groups))).run()
 
 
 def _halve_later(tables: list[Floats], outcome: SimulatedRun, round: int) -> list[Floats]:

@@ -10,11 +10,10 @@ from tpstream.engines.draws import TOLERANCE, check_block
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import ArmRewards, BuildContext, Recorded, RewardKind, Rewards
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import Timing, World
+from tpstream.model.world import Problem, World
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
-from tpstream.testing.runs import world_of
-from tpstream.testing.subject import Subject, check_mean, check_repeatable, subject_of
+from tpstream.testing.subject import Subject, check_mean, check_repeatable, watched
 
 Keys = Mapping[str, Any]
 
@@ -63,11 +62,10 @@ def check_rewards(
     >>> from tpstream.testing import check_rewards
     >>> check_rewards("smooth-beta", {"groups": 3}, [{"maximum": 10.0}, {"maximum": 5.0}], span=12)
     """
-    subject = subject_of(REWARDS, kind, name)
-    with subject.watched():
+    with watched(REWARDS, kind, name) as subject:
         rewards = _build(subject, settings, arms, span, Path(folder))
         again = _build(subject, settings, arms, span, Path(folder))
-        world = world_of(list(rewards.arms), span, len(arms), Timing(), rewards.groups)
+        world = _make_world(rewards, span)
         for arm, (model, other) in enumerate(zip(rewards.arms, again.arms, strict=True)):
             recorded = isinstance(model, Recorded)
             rows = _recorded(subject, model, pulls) if recorded else _sampled(subject, model, world, arm, pulls)
@@ -90,6 +88,18 @@ def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: 
         subject.fail(f"build must return one model for each of {len(arms)} arms, got {len(rewards.arms)}")
     check_promises(rewards, span)
     return rewards
+
+
+def _make_world(rewards: Rewards, span: int) -> World:
+    arms = rewards.arms
+    problem = Problem(
+        names=tuple(f"arm-{arm + 1}" for arm in range(len(arms))),
+        maxima=np.array([arm.maximum for arm in arms], dtype=np.float64),
+        span=span,
+        horizon=len(arms),
+        groups=rewards.groups,
+    )
+    return World(problem, Rewards(arms, rewards.groups), seed=0, run=0, drain=True)
 
 
 def _sampled(subject: Subject, model: ArmRewards, world: World, arm: int, pulls: int) -> Floats:

@@ -1,23 +1,23 @@
 """Whole runs for the checks: small worlds, both engines, and what must hold of the events of every run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tpstream.engines.compiled_engine import CompiledEngine
 from tpstream.engines.draws import Draws, DrawsReader
-from tpstream.engines.engine import Engine
+from tpstream.engines.engine import Engine, timing_obstacle
 from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
-from tpstream.model.arrays import Floats, Ints
-from tpstream.model.events import COLUMNS, Events, Kind
-from tpstream.model.interfaces import ArmRewards, Policy, Rewards, Subscriber
+from tpstream.model.arrays import Ints
+from tpstream.model.events import Events, Kind
+from tpstream.model.interfaces import Policy, Subscriber
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import start_policy
 from tpstream.scenario.scenario import Scenario
 from tpstream.testing.subject import Subject
@@ -40,41 +40,6 @@ def small_scenario(**changes: Any) -> Scenario:
     return Scenario(**{**keys, **changes})
 
 
-@dataclass(frozen=True)
-class PlainArm:
-    """An arm whose parts are independent and uniform, from 0 to maximum / span."""
-
-    maximum: float
-    span: int
-
-    @property
-    def mean(self) -> float:
-        """The expectation of a pull's cumulative reward."""
-        return self.maximum / 2
-
-    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
-        """The partial rewards of the next pulls, of shape (pulls, span)."""
-        return stream.random((pulls, self.span)) * (self.maximum / self.span)
-
-
-def world_of(arms: Sequence[ArmRewards], span: int, horizon: int, timing: Timing, groups: int | None = 1) -> World:
-    """A world of these arms, run until its last pull has paid."""
-    problem = Problem(
-        names=tuple(f"arm-{arm + 1}" for arm in range(len(arms))),
-        maxima=np.array([arm.maximum for arm in arms], dtype=np.float64),
-        span=span,
-        horizon=horizon,
-        groups=groups,
-        means=np.array([arm.mean for arm in arms], dtype=np.float64),
-    )
-    return World(problem, Rewards(list(arms), groups), seed=1, run=0, drain=True, timing=timing)
-
-
-def plain_world(span: int, arms: int, horizon: int, timing: Timing) -> World:
-    """A world of plain arms, of which the last one pays most."""
-    return world_of([PlainArm(1.0 + arm, span) for arm in range(arms)], span, horizon, timing, groups=span)
-
-
 @dataclass(frozen=True, eq=False)
 class SimulatedRun:
     """The decisions of a run, and all its events."""
@@ -83,38 +48,51 @@ class SimulatedRun:
     events: Events
 
 
-def default_policy() -> tuple[SharedPolicy, Parameters]:
-    """A built-in policy whose decisions depend on every part that it receives."""
-    form = POLICIES.find("tp-ucb-fr")
-    return form, form.parameters(groups=1)
+@dataclass(frozen=True)
+class Case:
+    """A policy with its parameters in a world, and what reports a fault of the plug-in under test."""
 
+    world: World
+    form: Any
+    parameters: Parameters
+    fail: Callable[[str], NoReturn]
 
-def fresh_policy(world: World, form: PolicyForm, parameters: Parameters, problem: Problem | None = None) -> Policy:
-    """The policy before the first round, with its stream; `problem` is what it is told, by default the world's."""
-    stream = open_stream(world.seed, world.run, Purpose.POLICY)
-    return start_policy(form, problem or world.problem, parameters, stream)
+    def start(self, problem: Problem | None = None) -> Policy:
+        """The policy before the first round, with its stream; `problem` is what it is told, by default the world's."""
+        stream = open_stream(self.world.seed, self.world.run, Purpose.POLICY)
+        return start_policy(self.form, problem or self.world.problem, self.parameters, stream)
 
+    def run(self, policy: Policy | None = None, sink: Subscriber | None = None) -> SimulatedRun:
+        """A run in the SimPy engine; `policy` stands in for the policy, `sink` hears the run, too."""
+        clairvoyant = self.form.clairvoyant
+        engine = SimpyEngine(self.world, policy or self.start(), self.form.name, clairvoyant=clairvoyant, indices=True)
+        if sink is not None:
+            engine.bus.subscribe("sink", sink)
+        return finish(engine)
 
-def run_simpy(
-    world: World,
-    form: PolicyForm,
-    parameters: Parameters,
-    *,
-    policy: Policy | None = None,
-    sink: Subscriber | None = None,
-    indices: bool = False,
-) -> SimulatedRun:
-    """The run in the SimPy engine; `policy` stands in for the policy, `sink` hears the run, too."""
-    policy = policy or fresh_policy(world, form, parameters)
-    engine = SimpyEngine(world, policy, form.name, clairvoyant=form.clairvoyant, indices=indices)
-    if sink is not None:
-        engine.bus.subscribe("sink", sink)
-    return finish(engine)
+    @property
+    def compiles(self) -> bool:
+        """Whether the compiled engine can run it."""
+        return isinstance(self.form, SharedPolicy) and timing_obstacle(self.world.timing) is None
 
+    def compiled_engine(self, *, indices: bool) -> CompiledEngine:
+        """The compiled engine before the first round."""
+        reader = DrawsReader(Draws(self.world))
+        return CompiledEngine(self.world, self.form, self.parameters, reader, self.form.name, indices=indices)
 
-def run_compiled(world: World, form: SharedPolicy, parameters: Parameters, *, indices: bool = False) -> SimulatedRun:
-    """The run in the compiled engine."""
-    return finish(CompiledEngine(world, form, parameters, DrawsReader(Draws(world)), form.name, indices=indices))
+    def check_equal(self, run: SimulatedRun, other: SimulatedRun, fault: str) -> None:
+        """Check that two runs have equal events, with the indices behind the decisions."""
+        for one, another in zip(run.events, other.events, strict=False):
+            if one != another:
+                self.fail(f"{fault}: event {one.seq} is {one} in one and {another} in the other")
+        if len(run.events) != len(other.events):
+            self.fail(f"{fault}: one has {len(run.events)} events and the other {len(other.events)}")
+
+    def check_repeats(self, run: SimulatedRun) -> None:
+        """Check that the run is the same a second time, and in the compiled engine."""
+        self.check_equal(run, self.run(), "two runs with the same seed differ")
+        if self.compiles:
+            self.check_equal(run, finish(self.compiled_engine(indices=True)), "the engines differ, SimPy first")
 
 
 def finish(engine: Engine) -> SimulatedRun:
@@ -123,25 +101,6 @@ def finish(engine: Engine) -> SimulatedRun:
     engine.bus.subscribe("memory", sink)
     arms = np.concatenate([batch.copy() for batch in engine.round_batches()])
     return SimulatedRun(arms, Events.join(sink.batches))
-
-
-def difference(one: SimulatedRun, other: SimulatedRun) -> str | None:
-    """How two runs differ, in words: the first event that is another; None if they are equal."""
-    count = min(len(one.events), len(other.events))
-    for column in COLUMNS:
-        left, right = getattr(one.events, column.name), getattr(other.events, column.name)
-        if column.optional or np.array_equal(left[:count], right[:count], equal_nan=left.dtype.kind == "f"):
-            continue
-        place = int(np.argmax(~((left[:count] == right[:count]) | (left[:count] != left[:count]))))
-        shown = [list(run.events.cut(place, place + 1))[0] for run in (one, other)]  # noqa: RUF015 (Events has no next)
-        return f"event {place} is {shown[0]} in one and {shown[1]} in the other"
-    if len(one.events) != len(other.events):
-        return f"one has {len(one.events)} events and the other {len(other.events)}"
-    for column in COLUMNS:
-        left, right = getattr(one.events, column.name), getattr(other.events, column.name)
-        if column.optional and not (left is None or right is None or np.array_equal(left, right, equal_nan=True)):
-            return f"the decisions are equal, but not the {column.name} behind them"
-    return None
 
 
 def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
@@ -170,15 +129,11 @@ def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
 
 def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon: int) -> SimulatedRun:
     """Check a run with this timing: its events, that it repeats itself, and that both engines agree."""
-    form, parameters = default_policy()
-    world = plain_world(span, arms, horizon, timing)
-    outcome = run_simpy(world, form, parameters)
-    check_events(subject, world, outcome)
-    fault = difference(outcome, run_simpy(world, form, parameters))
-    if fault:
-        subject.fail(f"two runs with the same seed differ: {fault}")
-    if timing.whole:
-        fault = difference(outcome, run_compiled(world, form, parameters))
-        if fault:
-            subject.fail(f"the engines differ, SimPy first: {fault}")
+    form = POLICIES.find("tp-ucb-fr")  # its decisions depend on every part that it receives
+    maxima, rewards = [{"maximum": 1.0 + arm} for arm in range(arms)], {"kind": "smooth-beta", "groups": 1}
+    world = small_scenario(span=span, horizon=horizon, arms=maxima, rewards=rewards).build_world(seed=1, run=0)
+    case = Case(replace(world, timing=timing), form, form.parameters(groups=1), subject.fail)
+    outcome = case.run()
+    check_events(subject, case.world, outcome)
+    case.check_repeats(outcome)
     return outcome

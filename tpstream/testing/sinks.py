@@ -1,17 +1,16 @@
 """The check of sinks: `check_sink`."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tpstream.log import SINKS
-from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
-from tpstream.model.events import Events
 from tpstream.run.loop import make_header
-from tpstream.testing.runs import difference, run_simpy, small_scenario
-from tpstream.testing.subject import Subject, subject_of
+from tpstream.testing.runs import Case, small_scenario
+from tpstream.testing.subject import watched
 
 
 class Interruption(Exception):  # noqa: N818 (it stands for any error that ends a run)
@@ -43,38 +42,22 @@ def check_sink(kind: SinkKind | str, settings: Mapping[str, Any] | None = None, 
     >>> from tpstream.testing import check_sink
     >>> check_sink("lines", {"to": "stderr"})
     """
-    subject = subject_of(SINKS, kind, name)
-    with subject.watched():
+    with watched(SINKS, kind, name) as subject:
         given = subject.settings(subject.definition.settings, settings)
         scenario = small_scenario()
         choice = scenario.policy("tp-ucb-fr")
-        world, header = scenario.build_world(scenario.seed, 0), make_header(scenario, choice, scenario.seed, 0)
-        alone = run_simpy(world, choice.form, choice.parameters)
+        header = make_header(scenario, choice, scenario.seed, 0)
+        case = Case(scenario.build_world(scenario.seed, 0), choice.form, choice.parameters, subject.fail)
+        alone = case.run()
+        events = alone.events.take(np.arange(len(alone.events)))  # a copy
         with subject.definition.open(given, header) as sink, subject.definition.open(given, header) as second:
             for one in (sink, second):
                 if not hasattr(one, "hear"):
                     subject.fail(f"open must give what has hear(events), got a {type(one).__name__}")
-            fault = difference(alone, run_simpy(world, choice.form, choice.parameters, sink=sink))
-            if fault:
-                subject.fail(f"changes what others hear: {fault}")
-            second.hear(_copy(alone.events))
-        _check_interrupted(subject, given, header, alone.events)
-
-
-def _check_interrupted(subject: Subject, given: Any, header: Header, events: Events) -> None:
-    """Check that an error that ends a run passes through the sink."""
-    try:
-        with subject.definition.open(given, header) as sink:
-            sink.hear(_copy(events))
-            _interrupt()
-    except Interruption:
-        return
-    subject.fail("hides the error that ended a run; its __exit__ must return None")
-
-
-def _interrupt() -> None:
-    raise Interruption
-
-
-def _copy(events: Events) -> Events:
-    return events.take(np.arange(len(events)))
+            case.check_equal(alone, case.run(sink=sink), "changes what others hear")
+            second.hear(events)
+        with suppress(Interruption):
+            with subject.definition.open(given, header) as sink:
+                sink.hear(events)
+                raise Interruption
+            subject.fail("hides the error that ended a run; its __exit__ must return None")

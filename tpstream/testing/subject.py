@@ -41,32 +41,32 @@ class Subject:
             self.fail(f"settings do not survive JSON: {settings!r}; use numbers, texts, lists and tables")
         return settings
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Report any error inside as a fault of the plug-in, and any use of NumPy's or Python's global generators."""
-        before = _global_randomness()
-        try:
-            yield
-        except (AssertionError, KeyboardInterrupt):
-            raise
-        except TpstreamError as error:
-            text = str(error)
-            raise AssertionError(text if self.name in text else f"{self.name}: {text}") from error
-        except Exception as error:
-            raise AssertionError(f"{self.name}: raised {type(error).__name__}: {error}") from error
-        if _global_randomness() != before:
-            self.fail("draws from global randomness; draw from the stream that it is given")
 
+@contextmanager
+def watched(registry: Registry, plugin: Any, name: str | None) -> Iterator[Subject]:
+    """The plug-in that is given by its name or as an object; `name` is what reports call an object.
 
-def subject_of(registry: Registry, plugin: Any, name: str | None) -> Subject:
-    """The plug-in that is given by its name or as an object; `name` is what reports call an object."""
+    Any error inside is reported as a fault of the plug-in, and so is any use of NumPy's or Python's global generators.
+    """
     if isinstance(plugin, str):
-        return Subject(plugin, registry.find(plugin))
-    label = name or str(getattr(plugin, "name", type(plugin).__name__))
-    reason = registry.obstacle(label, plugin)
-    if reason:
-        Subject(label, plugin).fail(reason)
-    return Subject(label, plugin)
+        subject = Subject(plugin, registry.find(plugin))
+    else:
+        subject = Subject(name or str(getattr(plugin, "name", type(plugin).__name__)), plugin)
+        reason = registry.obstacle(subject.name, plugin)
+        if reason:
+            subject.fail(reason)
+    before = _global_randomness()
+    try:
+        yield subject
+    except AssertionError:
+        raise
+    except TpstreamError as error:
+        text = str(error)
+        raise AssertionError(text if subject.name in text else f"{subject.name}: {text}") from error
+    except Exception as error:
+        raise AssertionError(f"{subject.name}: raised {type(error).__name__}: {error}") from error
+    if _global_randomness() != before:
+        subject.fail("draws from global randomness; draw from the stream that it is given")
 
 
 def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Sequence[Any]]) -> None:

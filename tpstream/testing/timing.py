@@ -13,7 +13,7 @@ from tpstream.model.interfaces import ArrivalKind, BuildContext, CalendarDelay, 
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import Timing
 from tpstream.testing.runs import check_timing
-from tpstream.testing.subject import Subject, check_distribution, check_repeatable, subject_of
+from tpstream.testing.subject import Subject, check_distribution, check_repeatable, watched
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.pipeline import Calendars, arrival_times, check_reported, read_only, sample_schedule
 
@@ -63,8 +63,7 @@ def check_arrivals(
     >>> from tpstream.testing import check_arrivals
     >>> check_arrivals("poisson", {"rate": 2.0}, distribution=stats.expon(scale=0.5))
     """
-    subject = subject_of(ARRIVALS, kind, name)
-    with subject.watched():
+    with watched(ARRIVALS, kind, name) as subject:
         given = subject.settings(subject.definition.settings, settings)
         context = BuildContext([f"arm-{arm + 1}" for arm in range(ARMS)], SPAN, Path(folder), horizon)
         process, again = (subject.definition.build(given, context) for _ in range(2))
@@ -152,8 +151,7 @@ def check_delay(
     >>> from tpstream.testing import check_delay
     >>> check_delay("weibull", {"shape": 1.5, "scale": 3.0}, distribution=stats.weibull_min(1.5, scale=3.0))
     """
-    subject = subject_of(DELAYS, kind, name)
-    with subject.watched():
+    with watched(DELAYS, kind, name) as subject:
         context = BuildContext(list(arms), span, Path(folder), horizon, resources or {"lab": 2})
         given = subject.settings(subject.definition.settings, settings)
         delay, again = (subject.definition.build(given, context) for _ in range(2))
