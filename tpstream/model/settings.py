@@ -1,7 +1,7 @@
 """The keys that a kind of model reads from a table of a scenario, and the pydantic models of such tables."""
 
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, create_model
 
@@ -14,6 +14,16 @@ class Settings(BaseModel):
     """Keys of a scenario: unknown ones are refused, none changes later, every number is finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class BuiltInSettings(Settings):
+    """Keys of a built-in model; the class itself is registered as the kind, since `build` is a method of it."""
+
+    settings: ClassVar[type[BaseModel]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.settings = cls
 
 
 class Table(BaseModel):

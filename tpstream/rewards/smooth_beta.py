@@ -13,9 +13,9 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
+from tpstream.rewards.base import RewardSettings, check_groups
 
 SpreadName = Literal["even", "first", "last", "single", "random"]
 Spread = Callable[[np.random.Generator, Floats, int], Floats]
@@ -82,6 +82,8 @@ class SmoothBetaArmSettings(Settings):
 class SmoothBetaSettings(RewardSettings):
     """Keys of `[rewards]`: the groups, the Beta parameters that all arms share, and the spread within a group."""
 
+    arm_settings = SmoothBetaArmSettings
+
     groups: Annotated[int, Field(ge=1)]
     a: Shape | None = None
     b: Shape | None = None
@@ -134,6 +136,3 @@ def shape(given: Shape | None, key: str, default: Floats) -> Floats:
     if len(given) != default.size:
         raise ScenarioError(f"{key}: has {len(given)} numbers but groups = {default.size}; give one per group")
     return np.array(given, dtype=np.float64)
-
-
-KIND: RewardKind = BuiltInRewards(SmoothBetaSettings, SmoothBetaArmSettings)

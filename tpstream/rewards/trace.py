@@ -15,10 +15,10 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.recorded_files import Recording, file_version, read_recording
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
+from tpstream.rewards.base import RewardSettings, check_groups
 
 TOLERANCE = 1e-9
 """How far a row may exceed the given maximum, as a share of it: sums of decimal fractions are rounded."""
@@ -32,6 +32,8 @@ class TraceArmSettings(Settings):
 
 class TraceSettings(RewardSettings):
     """Keys of `[rewards]`: the file, how its rows are used, and the groups that its user vouches for."""
+
+    arm_settings = TraceArmSettings
 
     file: Annotated[str, Field(min_length=1)]
     draw: Literal["sequence", "resample"] = "sequence"
@@ -140,6 +142,3 @@ def chosen_maximum(given: float | None, largest: float, key: str, name: str) -> 
     if given is None and largest == 0:
         raise ScenarioError(f"{key}: every row of arm {name!r} is zero, so the maximum is unknown; give it")
     return largest if given is None else given
-
-
-KIND: RewardKind = BuiltInRewards(TraceSettings, TraceArmSettings)

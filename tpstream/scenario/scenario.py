@@ -13,7 +13,7 @@ from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
-from tpstream.scenario.builders import build_rewards, build_timing
+from tpstream.rewards.base import RewardTable, build_rewards
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
@@ -21,7 +21,6 @@ from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, choose
 from tpstream.scenario.tables import (
     ArmTable,
     PolicyTable,
-    RewardTable,
     fields_of_table,
     plain,
     read_arms,
@@ -29,7 +28,7 @@ from tpstream.scenario.tables import (
     read_table,
     read_tables,
 )
-from tpstream.timing.kinds import ArrivalTable, DelayTable
+from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
 
 __all__ = ["PolicyChoice", "Scenario"]
 

@@ -15,6 +15,7 @@ from tpstream.model.settings import Table, table_model
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS
+from tpstream.rewards.base import RewardTable
 from tpstream.scenario.messages import Fields, Location, quote, wrong
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
@@ -23,12 +24,6 @@ from tpstream.timing.kinds import ArrivalTable, DelayTable
 def without_default(schema: JsonDict) -> None:
     """Remove the default of a name from a JSON Schema: it is made from the position or from other keys."""
     schema.pop("default")
-
-
-class RewardTable(Table):
-    """`[rewards]`: a kind and its settings."""
-
-    kind: str
 
 
 class ArmTable(Table):

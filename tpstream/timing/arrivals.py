@@ -7,10 +7,10 @@ from pydantic import Field, PositiveFloat, PrivateAttr
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import ArrivalKind, BuildContext
+from tpstream.model.interfaces import BuildContext
 from tpstream.model.recorded_files import read_column
 from tpstream.model.world import Regular
-from tpstream.timing.kinds import BuiltInTiming, TimingSettings
+from tpstream.timing.kinds import TimingSettings
 
 
 class RegularArrivals(TimingSettings):
@@ -100,9 +100,7 @@ class Trace(TimingSettings):
         if context.horizon is not None and len(times) < context.horizon:
             held = f"{self.file} has {len(times)} times but the horizon is {context.horizon}"
             raise ScenarioError(f"file: {held}; add rows or lower the horizon")
-        built = self.model_copy()
-        built._recorded = times  # noqa: SLF001 (its own)
-        return built
+        return self.with_built(_recorded=times)
 
     @property
     def regular(self) -> bool:
@@ -112,10 +110,3 @@ class Trace(TimingSettings):
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
         """The first recorded times."""
         return self._recorded[:horizon].copy()
-
-
-REGULAR: ArrivalKind = BuiltInTiming(RegularArrivals)
-POISSON: ArrivalKind = BuiltInTiming(Poisson)
-BATCHES: ArrivalKind = BuiltInTiming(Batches)
-RAMP: ArrivalKind = BuiltInTiming(Ramp)
-TRACE: ArrivalKind = BuiltInTiming(Trace)
