@@ -71,7 +71,6 @@ class Calendar(CalendarDelay, Protocol):
 
     def reported(self, times: Floats, pull: int | None = None) -> Floats:
         """When what arrives at these times is handed out; with `pull` they are those of its parts."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +103,8 @@ class Timing:
     @property
     def whole(self) -> bool:
         """Whether every part arrives at a whole time: regular decisions, and only delays that keep times whole."""
-        calendar_keeps = self.calendar is None or self.calendar.whole
-        return (
-            self.arrivals.regular
-            and self.process is None
-            and calendar_keeps
-            and all(delay.whole for delay in self.delays)
-        )
+        delays_keep = all(delay.whole for delay in (*self.delays, self.calendar) if delay is not None)
+        return self.arrivals.regular and self.process is None and delays_keep
 
 
 @dataclass(frozen=True, eq=False)

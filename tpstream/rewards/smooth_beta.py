@@ -6,6 +6,7 @@ spread says how the sum of a group is divided among its consecutive parts.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -27,18 +28,11 @@ def spread_even(stream: np.random.Generator, sums: Floats, width: int) -> Floats
     return np.repeat(sums / width, width, axis=1)
 
 
-def spread_first(stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
-    """The first part of the group pays all."""
-    parts = np.zeros((sums.shape[0], sums.shape[1] * width))
-    parts[:, ::width] = sums
-    return parts
-
-
-def spread_last(stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
-    """The last part of the group pays all."""
-    parts = np.zeros((sums.shape[0], sums.shape[1] * width))
-    parts[:, width - 1 :: width] = sums
-    return parts
+def spread_at(place: int, stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
+    """The part at that place of the group pays all."""
+    parts = np.zeros((*sums.shape, width))
+    parts[:, :, place] = sums
+    return parts.reshape(sums.shape[0], -1)
 
 
 def spread_single(stream: np.random.Generator, sums: Floats, width: int) -> Floats:
@@ -61,8 +55,8 @@ def spread_random(stream: np.random.Generator, sums: Floats, width: int) -> Floa
 
 SPREADS: Mapping[SpreadName, Spread] = {
     "even": spread_even,
-    "first": spread_first,
-    "last": spread_last,
+    "first": partial(spread_at, 0),
+    "last": partial(spread_at, -1),
     "single": spread_single,
     "random": spread_random,
 }

@@ -16,7 +16,7 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.recorded_files import Recording, file_version, read_recording
+from tpstream.model.recorded_files import file_version, read_recording
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings, check_groups
 
@@ -69,11 +69,11 @@ def read_records(
     path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...]
 ) -> tuple[Record, ...]:
     """The records of all arms; a file that did not change is read once, for all models that are built from it."""
-    recording = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
-    arm_of_row = arm_numbers(recording, names, file)
+    numbers, labels = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
+    arm_of_row = arm_numbers(labels, names, file)
     records = []
     for number, name in enumerate(names):
-        rows = recording.numbers[arm_of_row == number]
+        rows = numbers[arm_of_row == number]
         if not len(rows):
             raise ScenarioError(f"rewards.file: {file} has no row of arm {name!r}; add rows or drop the arm")
         rows.flags.writeable = False
@@ -117,22 +117,19 @@ class ResampleArm(TraceArm):
         return chosen
 
 
-def arm_numbers(recording: Recording, names: Sequence[str], file: str) -> Ints:
+def arm_numbers(labels: Sequence[str], names: Sequence[str], file: str) -> Ints:
     """The arm of each row; labels are numbers of arms only where not all of them are names."""
-    labels, label = recording.labels, recording.label
     known = {name: number for number, name in enumerate(names)}
     by_number = {str(number): number for number in range(len(names))}
     if not set(labels) <= set(known) and set(labels) <= set(by_number):
         known = by_number
-    for position, text in enumerate(labels):
+    for row, text in enumerate(labels, start=1):
         if text not in known:
-            row = int(np.argmax(label == position)) + 1
             raise ScenarioError(
                 f"rewards.file: {file} row {row}, column arm: {text!r} is no arm{did_you_mean(text, names)}; "
                 f"use one of {', '.join(names)}, or numbers 0 to {len(names) - 1}"
             )
-    arms: Ints = np.array([known[text] for text in labels], dtype=np.int64)[label]
-    return arms
+    return np.array([known[text] for text in labels], dtype=np.int64)
 
 
 def chosen_maximum(given: float | None, largest: float, key: str, name: str) -> float:

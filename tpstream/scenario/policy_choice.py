@@ -7,8 +7,9 @@ in a world, which fills in what is left open, it becomes a PolicyChoice.
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -42,19 +43,14 @@ class PolicyRequest:
     form: PolicyForm
     given: Mapping[str, Any]
 
-    def with_(self, parameter: str, value: Any) -> "PolicyRequest":
-        """The same with another value of a parameter."""
-        return replace(self, given={**self.given, parameter: value})
-
     def choose(self, problem: Problem) -> PolicyChoice:
         """The policy as it runs in this world: with checked parameters, and the world's groups where none are given."""
         try:
             parameters: Parameters = read(self.form.parameters, self.given)
+            groups = assumed_groups(parameters, problem)
         except ValidationError as error:
             fields = self.form.parameters.model_fields
             raise PolicyError(f"{self.label}: {describe_error(error, lambda _: fields)}") from None
-        try:
-            groups = assumed_groups(parameters, problem)
         except PolicyError as error:
             raise PolicyError(f"{self.label}: {error}") from None
         return PolicyChoice(self.label, self.form, parameters.model_copy(update=groups))
@@ -65,16 +61,6 @@ def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
     if "groups" not in type(parameters).model_fields:
         return {}
     return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
-
-
-def choose(spec: str | PolicyForm, listed: Sequence[PolicyTable], problem: Problem) -> PolicyChoice:
-    """The policy that is meant, as it runs in this world."""
-    return request_policy(spec, listed).choose(problem)
-
-
-def complete(label: str, form: PolicyForm, given: Mapping[str, Any], problem: Problem) -> PolicyChoice:
-    """The policy with these parameters, as it runs in this world."""
-    return PolicyRequest(label, form, given).choose(problem)
 
 
 def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> PolicyRequest:
@@ -99,11 +85,9 @@ def request_policies(
     if not policies:
         raise StudyError("no policy is asked for; name at least one, or leave them out for those of the scenario")
     requests = [request_policy(policy, listed) for policy in policies]
-    labels: set[str] = set()
-    for request in requests:
-        if request.label in labels:
-            raise StudyError(f"policy {request.label!r} is asked for twice; give each a name or parameters of its own")
-        labels.add(request.label)
+    for label, times in Counter(request.label for request in requests).items():
+        if times > 1:
+            raise StudyError(f"policy {label!r} is asked for twice; give each a name or parameters of its own")
     return requests
 
 

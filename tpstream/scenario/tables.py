@@ -107,6 +107,19 @@ def read_policies(value: object) -> tuple[PolicyTable, ...]:
     return tuple(labelled)
 
 
+def read_key(key: str, value: object, others: Mapping[str, Any]) -> Any:
+    """The tables of a key of SECTIONS; `others` are the keys of the scenario that were read before."""
+    match key:
+        case "arms":  # without rewards the keys of an arm are not known, and there is an error about them already
+            return read_arms(value, others["rewards"].kind) if "rewards" in others else ()
+        case "policies":
+            return read_policies(value)
+        case "delays":
+            return read_tables(key, value)
+        case _:
+            return read_table(key, value)
+
+
 def find_policy(kind: str) -> PolicyForm:
     """The policy of that name."""
     return cast("PolicyForm", POLICIES.find(kind))
@@ -125,13 +138,8 @@ def policy_spec(kind: str, parameters: Mapping[str, Any]) -> str:
 
 def toml_text(value: object) -> str:
     """A value as in TOML, where text that is a single word needs no quotes."""
-    if (
-        isinstance(value, str)
-        and value.replace("-", "a").isidentifier()
-        and value not in {"true", "false", "inf", "nan"}
-    ):
-        return value
-    return json.dumps(value)
+    word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
+    return value if isinstance(value, str) and word else json.dumps(value)
 
 
 def read(model: Any, value: object) -> Any:

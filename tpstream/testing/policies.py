@@ -17,7 +17,7 @@ from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.replay.follow import Follower
-from tpstream.scenario.policy_choice import complete
+from tpstream.scenario.policy_choice import PolicyRequest
 from tpstream.testing.runs import SimulatedRun, difference, fresh_policy, run_compiled, run_simpy, small_scenario
 from tpstream.testing.subject import Subject, subject_of
 
@@ -89,7 +89,7 @@ class Case:
 
 def _make_case(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -> Case:
     scenario = small_scenario(**WORLDS[where])
-    chosen = complete(subject.name, subject.definition, dict(parameters or {}), scenario.problem())
+    chosen = PolicyRequest(subject.name, subject.definition, dict(parameters or {})).choose(scenario.problem())
     return Case(subject, where, chosen.form, chosen.parameters, scenario.build_world(scenario.seed, 0))
 
 

@@ -63,13 +63,6 @@ class Ramp(TimingSettings):
     regular: ClassVar[bool] = False
     """The times are random."""
 
-    def cumulative(self, times: Floats) -> Floats:
-        """How many decisions are expected up to these times; at the times drawn, a Poisson process of rate 1."""
-        ramp = np.minimum(times, self.duration)
-        growth = (self.end - self.start) / (2 * self.duration)
-        expected: Floats = (self.start + growth * ramp) * ramp + self.end * (times - ramp)
-        return expected
-
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions, by inverting the cumulative rate: exact, without rejection."""
         expected = np.cumsum(stream.exponential(1.0, horizon))
