@@ -40,10 +40,8 @@ class LotterySettings(RewardSettings):
         if self.tickets != context.span:
             raise ScenarioError(f"rewards.tickets: {self.tickets} is not the span {context.span}; make them equal")
         single = self.winners == "one"
-        return Rewards(
-            [LotteryArm(self.tickets, arm.probability, arm.prize, single) for arm in arms],
-            1 if single else self.tickets,
-        )
+        built = [LotteryArm(self.tickets, arm.probability, arm.prize, single) for arm in arms]
+        return Rewards(built, 1 if single else self.tickets)
 
 
 @dataclass(frozen=True)

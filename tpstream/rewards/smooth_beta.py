@@ -93,8 +93,7 @@ class SmoothBetaSettings(RewardSettings):
         for number, arm in enumerate(arms):
             a = shape(arm.a, f"arms[{number}].a", shared_a)
             b = shape(arm.b, f"arms[{number}].b", shared_b)
-            uniform = bool(np.all(a == 1) and np.all(b == 1))
-            built.append(SmoothBetaArm(arm.maximum, width, a, b, uniform, spread))
+            built.append(SmoothBetaArm(arm.maximum, width, a, b, spread))
         return Rewards(built, self.groups)
 
 
@@ -106,7 +105,6 @@ class SmoothBetaArm:
     width: int
     a: Floats
     b: Floats
-    uniform: bool
     spread: Spread
 
     @property
@@ -118,7 +116,8 @@ class SmoothBetaArm:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
         size = (pulls, self.a.size)
         # Beta(1, 1) is uniform, and a uniform draw costs a tenth of a Beta draw.
-        sums = stream.random(size) if self.uniform else stream.beta(self.a, self.b, size)
+        uniform = (self.a == 1).all() and (self.b == 1).all()
+        sums = stream.random(size) if uniform else stream.beta(self.a, self.b, size)
         sums *= self.maximum / self.a.size
         return self.spread(stream, sums, self.width)
 

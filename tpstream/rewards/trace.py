@@ -48,7 +48,7 @@ class TraceSettings(RewardSettings):
         records = read_records(path, version, self.file, context.span, tuple(context.names))
         return Rewards(
             [
-                model(record, chosen_maximum(arm.maximum, record.largest, f"arms[{number}].maximum", name))
+                model(record.rows, record.mean, chosen_maximum(arm.maximum, record.largest, number, name))
                 for number, (arm, record, name) in enumerate(zip(arms, records, context.names, strict=True))
             ],
             self.groups,
@@ -84,15 +84,11 @@ def read_records(
 
 @dataclass(frozen=True, eq=False)
 class TraceArm:
-    """An arm that pays recorded pulls."""
+    """An arm that pays recorded pulls (pulls, span); its mean is that of their cumulative rewards."""
 
-    record: Record
+    rows: Floats
+    mean: float
     maximum: float
-
-    @property
-    def mean(self) -> float:
-        """The mean of the recorded cumulative rewards."""
-        return self.record.mean
 
 
 class SequenceArm(TraceArm):
@@ -100,7 +96,7 @@ class SequenceArm(TraceArm):
 
     def recorded(self, first: int, pulls: int) -> Floats:
         """The rows of pulls first, first + 1, ... (from 0); fewer than asked for at the end."""
-        return self.record.rows[first : first + pulls].copy()
+        return self.rows[first : first + pulls].copy()
 
     def sample(self, stream: np.random.Generator, pulls: int) -> NoReturn:  # noqa: ARG002 (the protocol's)
         """Refuse: a record in sequence is not drawn."""
@@ -112,8 +108,7 @@ class ResampleArm(TraceArm):
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
-        rows = self.record.rows
-        chosen: Floats = rows[stream.integers(len(rows), size=pulls)]
+        chosen: Floats = self.rows[stream.integers(len(self.rows), size=pulls)]
         return chosen
 
 
@@ -132,8 +127,9 @@ def arm_numbers(labels: Sequence[str], names: Sequence[str], file: str) -> Ints:
     return np.array([known[text] for text in labels], dtype=np.int64)
 
 
-def chosen_maximum(given: float | None, largest: float, key: str, name: str) -> float:
+def chosen_maximum(given: float | None, largest: float, number: int, name: str) -> float:
     """The maximum of an arm: the given one, else its largest recorded cumulative reward."""
+    key = f"arms[{number}].maximum"
     if given is not None and largest > given * (1 + TOLERANCE):
         raise ScenarioError(f"{key}: {given} is less than the recorded cumulative reward {largest}; raise it")
     if given is None and largest == 0:

@@ -70,7 +70,17 @@ def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> Pol
     table = find_listed(spec, listed)
     if table is not None:
         return PolicyRequest(table.name, find_policy(table.kind), given_parameters(table))
-    form, parameters = find_named(spec, listed)
+    # Such texts come from Python code or from the command line, never from a file: a module is imported.
+    names = POLICIES.names()
+    found = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
+    if found and found["module"] not in names:
+        form = import_policy(found["path"])
+        _, parameters = split(f"{found['path'].replace(':', '.')}:{found['rest'] or ''}")
+    else:
+        kind, parameters = split(spec)
+        if kind not in names:
+            raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
+        form = find_policy(kind)
     return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
 
 
@@ -117,21 +127,6 @@ def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
         labels = ", ".join(repr(table.name) for table in same)
         raise PolicyError(f"{spec!r} is listed {len(same)} times; ask for one of {labels}")
     return same[0] if same else None
-
-
-def find_named(spec: str, listed: Sequence[PolicyTable]) -> tuple[PolicyForm, dict[str, Any]]:
-    """The policy of a registered name, or of "module:Name", and its parameters.
-
-    Such texts come from Python code or from the command line, never from a file: a module is imported.
-    """
-    names = POLICIES.names()
-    found = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
-    if found and found["module"] not in names:
-        return import_policy(found["path"]), split(f"{found['path'].replace(':', '.')}:{found['rest'] or ''}")[1]
-    kind, parameters = split(spec)
-    if kind not in names:
-        raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
-    return find_policy(kind), parameters
 
 
 def import_policy(path: str) -> PolicyForm:

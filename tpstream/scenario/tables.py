@@ -54,11 +54,7 @@ class Section(NamedTuple):
 
     def model(self, kind: str) -> Any:
         """The pydantic model of a table of that kind."""
-        return table_model(self.registry, kind, self.table, self.attribute)
-
-    def models(self) -> list[type[BaseModel]]:
-        """The models of all known kinds."""
-        return [self.model(kind) for kind in self.registry.names()]
+        return table_model(kind, getattr(self.registry.find(kind), self.attribute), self.table)
 
 
 SECTIONS = {

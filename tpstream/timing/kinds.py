@@ -66,7 +66,7 @@ def read_inner(value: object) -> DelayTable:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ValueError('must be a table with a kind, as in { kind = "constant", lag = 3 }')  # noqa: TRY004 (pydantic's)
     try:
-        model = table_model(DELAYS, value["kind"], DelayTable)
+        model: type[DelayTable] = table_model(value["kind"], DELAYS.find(value["kind"]).settings, DelayTable)
     except UnknownNameError as error:
         raise ValueError(str(error)) from None
     return model.model_validate_json(json.dumps(value), strict=True)
