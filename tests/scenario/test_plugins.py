@@ -20,9 +20,15 @@ __all__ = ["forgetful"]
 pytestmark = pytest.mark.usefixtures("forgetful")
 
 GOOD = """
-from tpstream.timing.kinds import BuiltInTiming
 from tpstream.timing.lags import Poisson
-KIND = BuiltInTiming(Poisson)
+
+class Kind:
+    settings = Poisson
+
+    def build(self, settings, context):
+        return settings
+
+KIND = Kind()
 """
 BAD: dict[str, tuple[str, str]] = {
     "syntax": ("x = (\n", "line 1: SyntaxError: '(' was never closed; mend the file"),
@@ -43,8 +49,8 @@ BAD: dict[str, tuple[str, str]] = {
         "PLUGINS['delays']['lump'] is the name of a built-in delay; choose another one",
     ),
     "a class": (
-        GOOD + 'PLUGINS = {"delays": {"new": BuiltInTiming}}\n',
-        "is the class BuiltInTiming; give an instance, as in BuiltInTiming()",
+        GOOD + 'PLUGINS = {"delays": {"new": Kind}}\n',
+        "is the class Kind; give an instance, as in Kind()",
     ),
     "another object": (
         'PLUGINS = {"delays": {"new": 3}}\n',
@@ -52,7 +58,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "another kind": (
         GOOD + 'PLUGINS = {"rewards": {"new": KIND}}\n',
-        "is a BuiltInTiming without arm_settings; a reward model",
+        "is a Kind without arm_settings; a reward model",
     ),
     "odd settings": (
         GOOD + 'KIND.settings = dict\nPLUGINS = {"delays": {"new": KIND}}\n',

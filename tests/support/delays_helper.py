@@ -34,7 +34,8 @@ def build_delay(table: Keys, span: int = 5, folder: Path = Path()) -> Any:
 
 def read_delay(table: Keys) -> DelayTable:
     """The checked table of a delay."""
-    return table_model(DELAYS, str(table["kind"]), DelayTable).model_validate(table)
+    kind = str(table["kind"])
+    return table_model(kind, DELAYS.find(kind).settings, DelayTable).model_validate(table)
 
 
 def build_arrivals(table: Keys, folder: Path = Path(), horizon: int | None = None) -> Any:
@@ -44,7 +45,8 @@ def build_arrivals(table: Keys, folder: Path = Path(), horizon: int | None = Non
 
 def read_arrivals(table: Keys) -> ArrivalTable:
     """The checked table of an arrival process."""
-    return table_model(ARRIVALS, str(table["kind"]), ArrivalTable).model_validate(table)
+    kind = str(table["kind"])
+    return table_model(kind, ARRIVALS.find(kind).settings, ArrivalTable).model_validate(table)
 
 
 def distribution_of(table: Mapping[str, Any]) -> Any:  # noqa: PLR0911 (one for each kind)

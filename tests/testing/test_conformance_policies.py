@@ -99,7 +99,7 @@ class Peeks(InTurn):
         arms = frame.f_locals["self"].world.rewards.arms if frame else []
         if not (arms and hasattr(arms[0], "record")):
             return super().decide(round)
-        return int(sum(float(arm.record.rows[round:].sum()) for arm in arms) * 1000) % self.arms
+        return int(sum(float(arm.rows[round:].sum()) for arm in arms) * 1000) % self.arms
 
 
 class Vandalises(InTurn):

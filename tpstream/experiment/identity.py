@@ -10,10 +10,10 @@ from typing import Any
 
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.rewards import REWARDS
-from tpstream.scenario.builders import kinds_in
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
 from tpstream.timing import ARRIVALS, DELAYS
+from tpstream.timing.kinds import kinds_in
 
 SCHEMA = 2
 """Of what is kept in a study's folder; it grows when results of the old one could be misread."""

@@ -21,16 +21,13 @@ class ArmRewards(Protocol):
     @property
     def mean(self) -> float:
         """The expectation of a pull's cumulative reward."""
-        ...
 
     @property
     def maximum(self) -> float:
         """The largest cumulative reward that a pull can pay."""
-        ...
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
-        ...
 
 
 @runtime_checkable
@@ -39,7 +36,6 @@ class Recorded(Protocol):
 
     def recorded(self, first: int, pulls: int) -> Floats:
         """The rows of pulls first, first + 1, ... (from 0) of this arm; fewer than asked for at the end."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,6 @@ class RewardKind(Protocol):
 
     def build(self, settings: Any, arms: Sequence[Any], context: "BuildContext") -> Rewards:
         """The model for these settings; raises ScenarioError with a key as in "rewards.groups: ..."."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +137,9 @@ class DelayProcess(Protocol):
     @property
     def whole(self) -> bool:
         """Whether whole offsets stay whole, so that the compiled engine can serve."""
-        ...
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:
         """The schedule after this delay, for pulls of one arm that pay these rewards (pulls, span)."""
-        ...
 
 
 class CalendarDelay(Protocol):
@@ -155,11 +148,9 @@ class CalendarDelay(Protocol):
     @property
     def whole(self) -> bool:
         """Whether whole times stay whole."""
-        ...
 
     def reported(self, times: Floats) -> Floats:
         """When what arrives at these times (from the start of the run) is handed out; never earlier."""
-        ...
 
 
 class PullContext(Protocol):
@@ -176,15 +167,12 @@ class PullContext(Protocol):
 
     def wait_until(self, time: float) -> "simpy.Event":
         """An event at exactly this time, or now if that is past."""
-        ...
 
     def deliver(self, part: int) -> None:
         """Hand the part out now."""
-        ...
 
     def lose(self, part: int) -> None:
         """Declare that the part never arrives, which is known from now on."""
-        ...
 
 
 class ProcessDelay(Protocol):
@@ -192,7 +180,6 @@ class ProcessDelay(Protocol):
 
     def run(self, context: PullContext) -> "Generator[simpy.Event, Any, None]":
         """The process of one pull; it must deliver or lose every part of `context.arrivals` once."""
-        ...
 
 
 class DelayKind(Protocol):
@@ -202,7 +189,6 @@ class DelayKind(Protocol):
 
     def build(self, settings: Any, context: BuildContext) -> DelayProcess | CalendarDelay | ProcessDelay:
         """The delay for these settings; raises ScenarioError with a key as in "p: ..."."""
-        ...
 
 
 class ArrivalProcess(Protocol):
@@ -211,11 +197,9 @@ class ArrivalProcess(Protocol):
     @property
     def regular(self) -> bool:
         """Whether round t is at time t, as in the paper's world."""
-        ...
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions: `horizon` numbers above 0 that never fall."""
-        ...
 
 
 class ArrivalKind(Protocol):
@@ -225,7 +209,6 @@ class ArrivalKind(Protocol):
 
     def build(self, settings: Any, context: BuildContext) -> ArrivalProcess:
         """The process for these settings."""
-        ...
 
 
 class Subscriber(Protocol):
@@ -233,7 +216,6 @@ class Subscriber(Protocol):
 
     def hear(self, events: Events) -> None:
         """Take the next events, without changing them."""
-        ...
 
 
 class Policy(Subscriber, Protocol):
@@ -241,11 +223,9 @@ class Policy(Subscriber, Protocol):
 
     def decide(self, round: int) -> int:
         """The arm to pull in this round."""
-        ...
 
     def indices(self) -> Floats:
         """The index of every arm at the last decision; NaN for a policy without indices."""
-        ...
 
 
 @runtime_checkable
@@ -254,4 +234,3 @@ class TimedPolicy(Policy, Protocol):
 
     def set_clock(self, time: float) -> None:
         """Take note of the time of the decision that is asked for next."""
-        ...

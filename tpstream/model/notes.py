@@ -19,18 +19,15 @@ NOTES = "TPSTREAM_NOTES"
 
 def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
     """A logger with this context; structlog's configuration is not changed."""
-    if structlog.is_configured():
-        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream").bind(**context)
-        return logger
-    quiet: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        structlog.WriteLogger(sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.LogfmtRenderer(key_order=["level", "event"]),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(_level()),
-    )
-    return quiet.bind(**context)
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream")
+    if not structlog.is_configured():
+        renderer = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
+        logger = structlog.wrap_logger(
+            structlog.WriteLogger(sys.stderr),
+            processors=[structlog.processors.add_log_level, renderer],
+            wrapper_class=structlog.make_filtering_bound_logger(_level()),
+        )
+    return logger.bind(**context)
 
 
 def _level() -> int:

@@ -5,29 +5,17 @@ A recorded reward, lag or time is a finite number of at least 0. Rows count from
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa  # slow to load, so it is imported only where a file is read
-
-
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """The rows of a file: their numbers (rows, columns) and, if a column of labels was asked for, those."""
-
-    numbers: Floats
-    labels: Sequence[str] = ()
-    """The different labels, in the order in which they first occur."""
-    label: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """The label of each row, as its position in `labels`."""
 
 
 def file_version(path: Path, key: str) -> tuple[int, int]:
@@ -45,17 +33,17 @@ def read_column(path: Path, column: str) -> Floats:
 
 @lru_cache(maxsize=8)
 def _read_column(path: Path, _version: tuple[int, int], column: str) -> Floats:
-    numbers = read_recording(path, [column], "file").numbers[:, 0]
+    numbers: Floats = read_recording(path, [column], "file")[0][:, 0]
     if not len(numbers):
         raise ScenarioError(f"file: {path.name} has no rows; add some")
     return numbers
 
 
-def read_recording(path: Path, columns: Sequence[str], key: str, label: str | None = None) -> Recording:
-    """The columns of numbers and, if it is given, the column of labels of a file; other columns are not read.
+def read_recording(path: Path, columns: Sequence[str], key: str, label: str | None = None) -> tuple[Floats, list[str]]:
+    """The columns of numbers (rows, columns) and, if it is given, the column of labels; other columns are not read.
 
     A file named .parquet is Parquet, any other one CSV. Errors begin with `key`, the key of the scenario that names
-    the file. The arrays cannot be written to.
+    the file. The numbers cannot be written to.
     """
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
 
@@ -64,13 +52,10 @@ def read_recording(path: Path, columns: Sequence[str], key: str, label: str | No
         table = _read_table(path, where, columns if label is None else [label, *columns])
         numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
         numbers.flags.writeable = False
-        if label is None:
-            return Recording(numbers)
-        texts = table[label].combine_chunks().cast(pa.string()).fill_null("").dictionary_encode()
+        return numbers, [] if label is None else table[label].cast(pa.string()).fill_null("").to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet") from error
-    return Recording(numbers, texts.dictionary.to_pylist(), texts.indices.to_numpy().astype(np.int64))
 
 
 def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":

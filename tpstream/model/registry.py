@@ -58,7 +58,7 @@ class Registry:
             return f"is the class {definition.__name__}; give an instance, as in {definition.__name__}()"
         missing = [need for need in self.needs if not hasattr(definition, need)]
         if missing:
-            return f"is {kind_of(definition)} without {' and '.join(missing)}; a {self.what} needs them"
+            return f"is a {type(definition).__name__} without {' and '.join(missing)}; a {self.what} needs them"
         for need in set(self.needs) & set(MODELS):
             model = getattr(definition, need)
             if not (isinstance(model, type) and issubclass(model, BaseModel)):
@@ -91,11 +91,6 @@ def installed(group: str) -> tuple[EntryPoint, ...]:
 def owner_of(point: EntryPoint) -> str:
     """The installed package that an entry point belongs to."""
     return f"the package {point.dist.name}" if point.dist else "an installed package"
-
-
-def kind_of(definition: object) -> str:
-    """The type of an object, for errors."""
-    return f"a {type(definition).__name__}"
 
 
 def load_object(path: str) -> Any:

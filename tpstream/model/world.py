@@ -138,13 +138,8 @@ class Timing:
     @property
     def whole(self) -> bool:
         """Whether every part arrives at a whole time: regular decisions, and only delays that keep times whole."""
-        calendar_keeps = self.calendar is None or self.calendar.whole
-        return (
-            self.arrivals.regular
-            and self.process is None
-            and calendar_keeps
-            and all(delay.whole for delay in self.delays)
-        )
+        delays_keep = all(delay.whole for delay in (*self.delays, self.calendar) if delay is not None)
+        return self.arrivals.regular and self.process is None and delays_keep
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited
 from tpstream.replay.follow import Divergence, Follower, first_divergence
 from tpstream.run.simulate import simulate
-from tpstream.scenario.policy_choice import PolicyChoice, choose, complete
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policy
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import PolicyTable, find_policy, read_policies
 
@@ -276,9 +276,9 @@ def _find_policy(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
     if policy is None or policy == header.policy:
         return _own_policy(log)
     if isinstance(policy, str):
-        return choose(policy, _listed_policies(header), header.problem())
+        return request_policy(policy, _listed_policies(header)).choose(header.problem())
     parameters = header.parameters if policy.name == header.kind else {}
-    return complete(policy.name, policy, parameters, header.problem())
+    return PolicyRequest(policy.name, policy, parameters).choose(header.problem())
 
 
 def _own_policy(log: Log) -> PolicyChoice:
@@ -288,7 +288,7 @@ def _own_policy(log: Log) -> PolicyChoice:
         form = find_policy(header.kind)
     except UnknownNameError as error:
         raise LogError(f"{log.path}: {error}; load it with --plugin, or name another policy (--policy)") from None
-    return complete(header.policy, form, header.parameters, header.problem())
+    return PolicyRequest(header.policy, form, header.parameters).choose(header.problem())
 
 
 def _listed_policies(header: Header) -> tuple[PolicyTable, ...]:

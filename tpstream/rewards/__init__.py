@@ -6,11 +6,11 @@ REWARDS = Registry(
     what="reward model",
     group="tpstream.rewards",
     builtin={
-        "smooth-beta": "tpstream.rewards.smooth_beta:KIND",
-        "playlist": "tpstream.rewards.playlist:KIND",
-        "price": "tpstream.rewards.price:KIND",
-        "lottery": "tpstream.rewards.lottery:KIND",
-        "trace": "tpstream.rewards.trace:KIND",
+        "smooth-beta": "tpstream.rewards.smooth_beta:SmoothBetaSettings",
+        "playlist": "tpstream.rewards.playlist:PlaylistSettings",
+        "price": "tpstream.rewards.price:PriceSettings",
+        "lottery": "tpstream.rewards.lottery:LotterySettings",
+        "trace": "tpstream.rewards.trace:TraceSettings",
     },
     needs=("settings", "arm_settings", "build"),
 )

@@ -1,35 +1,36 @@
-"""What reward models share: how built-in ones are registered, and the checks that every model must pass."""
+"""What reward models share: how built-in ones are registered, how a model is built, and the checks it must pass."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from tpstream.model.errors import ScenarioError
+from tpstream.model.errors import ScenarioError, user_code
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.settings import Settings
+from tpstream.model.settings import BuiltInSettings, Table
+from tpstream.rewards import REWARDS
 
 
-class RewardSettings(Settings):
-    """Keys of `[rewards]` for a built-in reward model, which also build it."""
+class RewardSettings(BuiltInSettings):
+    """Keys of `[rewards]` for a built-in reward model, and those of its arms."""
 
-    @abstractmethod
-    def build(self, arms: Sequence[Any], context: BuildContext) -> Rewards:
-        """The model for arms with these settings; raises ScenarioError with a key as in "rewards.groups: ..."."""
+    arm_settings: ClassVar[type[BaseModel]]
 
 
-class BuiltInRewards:
-    """A built-in reward model as it is registered."""
+class RewardTable(Table):
+    """`[rewards]`: a kind and its settings."""
 
-    def __init__(self, settings: type[RewardSettings], arm_settings: type[BaseModel]) -> None:
-        self.settings: type[BaseModel] = settings
-        self.arm_settings = arm_settings
+    kind: str
 
-    def build(self, settings: RewardSettings, arms: Sequence[Any], context: BuildContext) -> Rewards:
-        """The model of these settings."""
-        return settings.build(arms, context)
+
+def build_rewards(table: RewardTable, arms: Sequence[Any], context: BuildContext) -> Rewards:
+    """The reward model of these tables, built anew."""
+    with user_code(ScenarioError, f"rewards.kind: {table.kind!r}"):
+        rewards: Rewards = REWARDS.find(table.kind).build(table, arms, context)
+        check_rewards(rewards, context.span)
+        return replace(rewards, name=f"rewards ({table.kind})")
 
 
 def check_rewards(rewards: Rewards, span: int) -> None:

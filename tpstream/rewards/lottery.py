@@ -15,9 +15,9 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings
+from tpstream.rewards.base import RewardSettings
 
 
 class LotteryArmSettings(Settings):
@@ -30,6 +30,8 @@ class LotteryArmSettings(Settings):
 class LotterySettings(RewardSettings):
     """Keys of `[rewards]`: the tickets that a pull buys, and how many of them can win."""
 
+    arm_settings = LotteryArmSettings
+
     tickets: Annotated[int, Field(ge=1)]
     winners: Literal["one", "all"]
 
@@ -38,10 +40,8 @@ class LotterySettings(RewardSettings):
         if self.tickets != context.span:
             raise ScenarioError(f"rewards.tickets: {self.tickets} is not the span {context.span}; make them equal")
         single = self.winners == "one"
-        return Rewards(
-            [LotteryArm(self.tickets, arm.probability, arm.prize, single) for arm in arms],
-            1 if single else self.tickets,
-        )
+        built = [LotteryArm(self.tickets, arm.probability, arm.prize, single) for arm in arms]
+        return Rewards(built, 1 if single else self.tickets)
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,3 @@ class LotteryArm:
         if self.single:
             wins &= np.cumsum(wins, axis=1) == 1  # only the first one: then the card is found
         return np.multiply(wins, self.prize, dtype=np.float64)
-
-
-KIND: RewardKind = BuiltInRewards(LotterySettings, LotteryArmSettings)

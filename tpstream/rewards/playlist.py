@@ -23,9 +23,9 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings
+from tpstream.rewards.base import RewardSettings
 
 TOLERANCE = 1e-9
 """How far, as a share of it, a deviation may be outside of a limit of the feasible range: limits are rounded, too."""
@@ -43,6 +43,8 @@ class PlaylistSettings(RewardSettings):
 
     The default share gives the real sessions of the paper the correlations between songs that they show.
     """
+
+    arm_settings = PlaylistArmSettings
 
     songs: Annotated[int, Field(ge=1)] = 20
     levels: Annotated[int, Field(ge=1)] = 4
@@ -117,6 +119,3 @@ def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) ->
     if songs > noise:  # else it is one song, all or nothing, and the mean alone decides
         coherence = min(max((arm.deviation**2 / scale - noise) / (songs - noise), 0.0), 1.0)
     return PlaylistArm(songs, levels, settings.gradual, arm.mean, coherence)
-
-
-KIND: RewardKind = BuiltInRewards(PlaylistSettings, PlaylistArmSettings)

@@ -9,9 +9,9 @@ from pydantic import Field, PositiveFloat
 from scipy.special import gammainc, gammaincc
 
 from tpstream.model.arrays import Floats
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings
+from tpstream.rewards.base import RewardSettings
 
 
 class PriceArmSettings(Settings):
@@ -23,6 +23,8 @@ class PriceArmSettings(Settings):
 
 class PriceSettings(RewardSettings):
     """Keys of `[rewards]`: the items of a batch, and the distribution of a day's demand."""
+
+    arm_settings = PriceArmSettings
 
     items: Annotated[int, Field(ge=1)]
     demand: Literal["poisson"] = "poisson"
@@ -64,6 +66,3 @@ class PriceArm:
         demand = stream.poisson(self.rate, (pulls, self.span))
         sold = np.minimum(np.cumsum(demand, axis=1), self.items)
         return np.diff(sold, axis=1, prepend=0) * self.price
-
-
-KIND: RewardKind = BuiltInRewards(PriceSettings, PriceArmSettings)

@@ -6,6 +6,7 @@ spread says how the sum of a group is divided among its consecutive parts.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,9 +14,9 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
+from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
+from tpstream.rewards.base import RewardSettings, check_groups
 
 SpreadName = Literal["even", "first", "last", "single", "random"]
 Spread = Callable[[np.random.Generator, Floats, int], Floats]
@@ -27,18 +28,11 @@ def spread_even(stream: np.random.Generator, sums: Floats, width: int) -> Floats
     return np.repeat(sums / width, width, axis=1)
 
 
-def spread_first(stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
-    """The first part of the group pays all."""
-    parts = np.zeros((sums.shape[0], sums.shape[1] * width))
-    parts[:, ::width] = sums
-    return parts
-
-
-def spread_last(stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
-    """The last part of the group pays all."""
-    parts = np.zeros((sums.shape[0], sums.shape[1] * width))
-    parts[:, width - 1 :: width] = sums
-    return parts
+def spread_at(place: int, stream: np.random.Generator, sums: Floats, width: int) -> Floats:  # noqa: ARG001 (nothing is drawn)
+    """The part at that place of the group pays all."""
+    parts = np.zeros((*sums.shape, width))
+    parts[:, :, place] = sums
+    return parts.reshape(sums.shape[0], -1)
 
 
 def spread_single(stream: np.random.Generator, sums: Floats, width: int) -> Floats:
@@ -61,8 +55,8 @@ def spread_random(stream: np.random.Generator, sums: Floats, width: int) -> Floa
 
 SPREADS: Mapping[SpreadName, Spread] = {
     "even": spread_even,
-    "first": spread_first,
-    "last": spread_last,
+    "first": partial(spread_at, 0),
+    "last": partial(spread_at, -1),
     "single": spread_single,
     "random": spread_random,
 }
@@ -82,6 +76,8 @@ class SmoothBetaArmSettings(Settings):
 class SmoothBetaSettings(RewardSettings):
     """Keys of `[rewards]`: the groups, the Beta parameters that all arms share, and the spread within a group."""
 
+    arm_settings = SmoothBetaArmSettings
+
     groups: Annotated[int, Field(ge=1)]
     a: Shape | None = None
     b: Shape | None = None
@@ -97,8 +93,7 @@ class SmoothBetaSettings(RewardSettings):
         for number, arm in enumerate(arms):
             a = shape(arm.a, f"arms[{number}].a", shared_a)
             b = shape(arm.b, f"arms[{number}].b", shared_b)
-            uniform = bool(np.all(a == 1) and np.all(b == 1))
-            built.append(SmoothBetaArm(arm.maximum, width, a, b, uniform, spread))
+            built.append(SmoothBetaArm(arm.maximum, width, a, b, spread))
         return Rewards(built, self.groups)
 
 
@@ -110,7 +105,6 @@ class SmoothBetaArm:
     width: int
     a: Floats
     b: Floats
-    uniform: bool
     spread: Spread
 
     @property
@@ -122,7 +116,8 @@ class SmoothBetaArm:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
         size = (pulls, self.a.size)
         # Beta(1, 1) is uniform, and a uniform draw costs a tenth of a Beta draw.
-        sums = stream.random(size) if self.uniform else stream.beta(self.a, self.b, size)
+        uniform = (self.a == 1).all() and (self.b == 1).all()
+        sums = stream.random(size) if uniform else stream.beta(self.a, self.b, size)
         sums *= self.maximum / self.a.size
         return self.spread(stream, sums, self.width)
 
@@ -134,6 +129,3 @@ def shape(given: Shape | None, key: str, default: Floats) -> Floats:
     if len(given) != default.size:
         raise ScenarioError(f"{key}: has {len(given)} numbers but groups = {default.size}; give one per group")
     return np.array(given, dtype=np.float64)
-
-
-KIND: RewardKind = BuiltInRewards(SmoothBetaSettings, SmoothBetaArmSettings)

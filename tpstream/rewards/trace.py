@@ -15,10 +15,10 @@ from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
-from tpstream.model.interfaces import BuildContext, RewardKind, Rewards
-from tpstream.model.recorded_files import Recording, file_version, read_recording
+from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.recorded_files import file_version, read_recording
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import BuiltInRewards, RewardSettings, check_groups
+from tpstream.rewards.base import RewardSettings, check_groups
 
 TOLERANCE = 1e-9
 """How far a row may exceed the given maximum, as a share of it: sums of decimal fractions are rounded."""
@@ -33,6 +33,8 @@ class TraceArmSettings(Settings):
 class TraceSettings(RewardSettings):
     """Keys of `[rewards]`: the file, how its rows are used, and the groups that its user vouches for."""
 
+    arm_settings = TraceArmSettings
+
     file: Annotated[str, Field(min_length=1)]
     draw: Literal["sequence", "resample"] = "sequence"
     groups: Annotated[int | None, Field(ge=1)] = None
@@ -46,7 +48,7 @@ class TraceSettings(RewardSettings):
         records = read_records(path, version, self.file, context.span, tuple(context.names))
         return Rewards(
             [
-                model(record, chosen_maximum(arm.maximum, record.largest, f"arms[{number}].maximum", name))
+                model(record.rows, record.mean, chosen_maximum(arm.maximum, record.largest, number, name))
                 for number, (arm, record, name) in enumerate(zip(arms, records, context.names, strict=True))
             ],
             self.groups,
@@ -67,11 +69,11 @@ def read_records(
     path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...]
 ) -> tuple[Record, ...]:
     """The records of all arms; a file that did not change is read once, for all models that are built from it."""
-    recording = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
-    arm_of_row = arm_numbers(recording, names, file)
+    numbers, labels = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
+    arm_of_row = arm_numbers(labels, names, file)
     records = []
     for number, name in enumerate(names):
-        rows = recording.numbers[arm_of_row == number]
+        rows = numbers[arm_of_row == number]
         if not len(rows):
             raise ScenarioError(f"rewards.file: {file} has no row of arm {name!r}; add rows or drop the arm")
         rows.flags.writeable = False
@@ -82,15 +84,11 @@ def read_records(
 
 @dataclass(frozen=True, eq=False)
 class TraceArm:
-    """An arm that pays recorded pulls."""
+    """An arm that pays recorded pulls (pulls, span); its mean is that of their cumulative rewards."""
 
-    record: Record
+    rows: Floats
+    mean: float
     maximum: float
-
-    @property
-    def mean(self) -> float:
-        """The mean of the recorded cumulative rewards."""
-        return self.record.mean
 
 
 class SequenceArm(TraceArm):
@@ -98,7 +96,7 @@ class SequenceArm(TraceArm):
 
     def recorded(self, first: int, pulls: int) -> Floats:
         """The rows of pulls first, first + 1, ... (from 0); fewer than asked for at the end."""
-        return self.record.rows[first : first + pulls].copy()
+        return self.rows[first : first + pulls].copy()
 
     def sample(self, stream: np.random.Generator, pulls: int) -> NoReturn:  # noqa: ARG002 (the protocol's)
         """Refuse: a record in sequence is not drawn."""
@@ -110,36 +108,30 @@ class ResampleArm(TraceArm):
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
-        rows = self.record.rows
-        chosen: Floats = rows[stream.integers(len(rows), size=pulls)]
+        chosen: Floats = self.rows[stream.integers(len(self.rows), size=pulls)]
         return chosen
 
 
-def arm_numbers(recording: Recording, names: Sequence[str], file: str) -> Ints:
+def arm_numbers(labels: Sequence[str], names: Sequence[str], file: str) -> Ints:
     """The arm of each row; labels are numbers of arms only where not all of them are names."""
-    labels, label = recording.labels, recording.label
     known = {name: number for number, name in enumerate(names)}
     by_number = {str(number): number for number in range(len(names))}
     if not set(labels) <= set(known) and set(labels) <= set(by_number):
         known = by_number
-    for position, text in enumerate(labels):
+    for row, text in enumerate(labels, start=1):
         if text not in known:
-            row = int(np.argmax(label == position)) + 1
             raise ScenarioError(
                 f"rewards.file: {file} row {row}, column arm: {text!r} is no arm{did_you_mean(text, names)}; "
                 f"use one of {', '.join(names)}, or numbers 0 to {len(names) - 1}"
             )
-    arms: Ints = np.array([known[text] for text in labels], dtype=np.int64)[label]
-    return arms
+    return np.array([known[text] for text in labels], dtype=np.int64)
 
 
-def chosen_maximum(given: float | None, largest: float, key: str, name: str) -> float:
+def chosen_maximum(given: float | None, largest: float, number: int, name: str) -> float:
     """The maximum of an arm: the given one, else its largest recorded cumulative reward."""
+    key = f"arms[{number}].maximum"
     if given is not None and largest > given * (1 + TOLERANCE):
         raise ScenarioError(f"{key}: {given} is less than the recorded cumulative reward {largest}; raise it")
     if given is None and largest == 0:
         raise ScenarioError(f"{key}: every row of arm {name!r} is zero, so the maximum is unknown; give it")
     return largest if given is None else given
-
-
-KIND: RewardKind = BuiltInRewards(TraceSettings, TraceArmSettings)

@@ -51,7 +51,7 @@ def _key(name: str, field: FieldInfo) -> str:
 
 def json_schema() -> Schema:
     """The schema with the keys of every installed kind; the keys of an arm follow from the kind of rewards."""
-    models = {key: section.models() for key, section in SECTIONS.items()}
+    models = {key: [section.model(kind) for kind in section.registry.names()] for key, section in SECTIONS.items()}
     found, definitions = models_json_schema([(model, "validation") for of_key in models.values() for model in of_key])
     tables = {key: [found[model, "validation"] for model in of_key] for key, of_key in models.items()}
     kinds = SECTIONS["rewards"].registry.names()

@@ -28,12 +28,8 @@ def natural_order(file: Path) -> tuple[bool, list[tuple[list[int], str]]]:
 
 def describe_shipped() -> dict[str, str]:
     """What each shipped scenario is, from the comment at its top."""
-    return {name: _first_comment(file) for name, file in shipped().items()}
-
-
-def _first_comment(file: Path) -> str:
-    with file.open(encoding="utf-8") as lines:
-        return next(lines).removeprefix("#").strip()
+    first_lines = {name: file.read_text(encoding="utf-8").partition("\n")[0] for name, file in shipped().items()}
+    return {name: line.removeprefix("#").strip() for name, line in first_lines.items()}
 
 
 def find_file(path: str | Path) -> Path:

@@ -6,7 +6,7 @@ One value is a setting; several are those of a sweep.
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -59,16 +59,15 @@ def read_values(text: str) -> list[Any]:
         except tomllib.TOMLDecodeError:
             pass
     words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets separate no values
-    return [one for word in words for one in (read_range(word) if RANGE.fullmatch(word) else [toml_value(word)])]
+    found = [(word, RANGE.fullmatch(word)) for word in words]
+    return [one for word, match in found for one in (read_range(match) if match else [toml_value(word)])]
 
 
-def read_range(text: str) -> list[Any]:
+def read_range(found: re.Match[str]) -> list[Any]:
     """The numbers of "5:50:5", both ends included; in decimal, so that 0.1:0.3:0.1 has three."""
-    found = RANGE.fullmatch(text)
-    assert found is not None  # noqa: S101 (the caller looked)
     first, last, step = (Decimal(number) for number in found.groups("1"))
     if step == 0 or (last - first) / step < 0:
-        raise StudyError(f"range {text}: its step leads away from its end; change one of them")
+        raise StudyError(f"range {found[0]}: its step leads away from its end; change one of them")
     whole = all("." not in number and "e" not in number.lower() for number in found.groups("1"))
     numbers = [first + step * count for count in range(int((last - first) / step) + 1)]
     return [int(number) if whole else float(number) for number in numbers]
@@ -172,7 +171,8 @@ def set_parameter(asked: Sequence[PolicyRequest], setting: Setting) -> list[Poli
     known = [key for one in (chosen or asked) for key in one.form.parameters.model_fields]
     if parameter not in known:
         raise _unknown(setting, f"{name} has no parameter {parameter!r}", parameter, list(dict.fromkeys(known)))
-    return [one.with_(parameter, setting.value) if one in chosen else one for one in asked]
+    changed = {parameter: setting.value}
+    return [replace(one, given={**one.given, **changed}) if one in chosen else one for one in asked]
 
 
 def _unknown(setting: Setting, what: str, name: str, known: Sequence[str]) -> StudyError:

@@ -7,8 +7,9 @@ in a world, which fills in what is left open, it becomes a PolicyChoice.
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -42,19 +43,14 @@ class PolicyRequest:
     form: PolicyForm
     given: Mapping[str, Any]
 
-    def with_(self, parameter: str, value: Any) -> "PolicyRequest":
-        """The same with another value of a parameter."""
-        return replace(self, given={**self.given, parameter: value})
-
     def choose(self, problem: Problem) -> PolicyChoice:
         """The policy as it runs in this world: with checked parameters, and the world's groups where none are given."""
         try:
             parameters: Parameters = read(self.form.parameters, self.given)
+            groups = assumed_groups(parameters, problem)
         except ValidationError as error:
             fields = self.form.parameters.model_fields
             raise PolicyError(f"{self.label}: {describe_error(error, lambda _: fields)}") from None
-        try:
-            groups = assumed_groups(parameters, problem)
         except PolicyError as error:
             raise PolicyError(f"{self.label}: {error}") from None
         return PolicyChoice(self.label, self.form, parameters.model_copy(update=groups))
@@ -67,16 +63,6 @@ def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
     return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
 
 
-def choose(spec: str | PolicyForm, listed: Sequence[PolicyTable], problem: Problem) -> PolicyChoice:
-    """The policy that is meant, as it runs in this world."""
-    return request_policy(spec, listed).choose(problem)
-
-
-def complete(label: str, form: PolicyForm, given: Mapping[str, Any], problem: Problem) -> PolicyChoice:
-    """The policy with these parameters, as it runs in this world."""
-    return PolicyRequest(label, form, given).choose(problem)
-
-
 def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> PolicyRequest:
     """The policy that is meant; one that is listed has the parameters of its table, another one those of the text."""
     if not isinstance(spec, str):
@@ -84,7 +70,17 @@ def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> Pol
     table = find_listed(spec, listed)
     if table is not None:
         return PolicyRequest(table.name, find_policy(table.kind), given_parameters(table))
-    form, parameters = find_named(spec, listed)
+    # Such texts come from Python code or from the command line, never from a file: a module is imported.
+    names = POLICIES.names()
+    found = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
+    if found and found["module"] not in names:
+        form = import_policy(found["path"])
+        _, parameters = split(f"{found['path'].replace(':', '.')}:{found['rest'] or ''}")
+    else:
+        kind, parameters = split(spec)
+        if kind not in names:
+            raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
+        form = find_policy(kind)
     return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
 
 
@@ -99,11 +95,9 @@ def request_policies(
     if not policies:
         raise StudyError("no policy is asked for; name at least one, or leave them out for those of the scenario")
     requests = [request_policy(policy, listed) for policy in policies]
-    labels: set[str] = set()
-    for request in requests:
-        if request.label in labels:
-            raise StudyError(f"policy {request.label!r} is asked for twice; give each a name or parameters of its own")
-        labels.add(request.label)
+    for label, times in Counter(request.label for request in requests).items():
+        if times > 1:
+            raise StudyError(f"policy {label!r} is asked for twice; give each a name or parameters of its own")
     return requests
 
 
@@ -133,21 +127,6 @@ def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:
         labels = ", ".join(repr(table.name) for table in same)
         raise PolicyError(f"{spec!r} is listed {len(same)} times; ask for one of {labels}")
     return same[0] if same else None
-
-
-def find_named(spec: str, listed: Sequence[PolicyTable]) -> tuple[PolicyForm, dict[str, Any]]:
-    """The policy of a registered name, or of "module:Name", and its parameters.
-
-    Such texts come from Python code or from the command line, never from a file: a module is imported.
-    """
-    names = POLICIES.names()
-    found = re.fullmatch(r"(?P<path>(?P<module>[^\W\d][\w.]*):[^\W\d]\w*)(?::(?P<rest>.*))?", spec.strip())
-    if found and found["module"] not in names:
-        return import_policy(found["path"]), split(f"{found['path'].replace(':', '.')}:{found['rest'] or ''}")[1]
-    kind, parameters = split(spec)
-    if kind not in names:
-        raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
-    return find_policy(kind), parameters
 
 
 def import_policy(path: str) -> PolicyForm:

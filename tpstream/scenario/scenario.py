@@ -13,23 +13,13 @@ from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
-from tpstream.scenario.builders import build_rewards, build_timing
+from tpstream.rewards.base import RewardTable, build_rewards
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
-from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, choose, request_policies
-from tpstream.scenario.tables import (
-    ArmTable,
-    PolicyTable,
-    RewardTable,
-    fields_of_table,
-    plain,
-    read_arms,
-    read_policies,
-    read_table,
-    read_tables,
-)
-from tpstream.timing.kinds import ArrivalTable, DelayTable
+from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, request_policies, request_policy
+from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
+from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
 
 __all__ = ["PolicyChoice", "Scenario"]
 
@@ -148,37 +138,18 @@ class Scenario(BaseModel):
 
     def _take(self, keys: Mapping[str, Any], folder: Path, source: str | None) -> None:
         """Validate the keys into this object."""
-        table: dict[str, Any] = {}
-        try:
+        with errors_in(source):
             table = plain(keys)
-            self.__pydantic_validator__.validate_python(table, self_instance=self)
-        except ValidationError as error:
-            message = describe_error(error, lambda location: fields_at(table, location))
-            raise ScenarioError(prefixed(source, message)) from None
-        except ScenarioError as error:
-            raise ScenarioError(prefixed(source, error)) from None
+            try:
+                self.__pydantic_validator__.validate_python(table, self_instance=self)
+            except ValidationError as error:
+                raise ScenarioError(describe_error(error, lambda location: fields_at(table, location))) from None
         self._folder, self._source = folder, source
 
-    @field_validator("rewards", "arrivals", mode="plain")
+    @field_validator(*SECTIONS, mode="plain")
     @classmethod
-    def _read_table(cls, value: object, info: ValidationInfo) -> Any:
-        return read_table(str(info.field_name), value)
-
-    @field_validator("arms", mode="plain")
-    @classmethod
-    def _read_arms(cls, value: object, info: ValidationInfo) -> tuple[ArmTable, ...]:
-        # Without rewards the keys of an arm are not known, and there is an error about them already.
-        return read_arms(value, info.data["rewards"].kind) if "rewards" in info.data else ()
-
-    @field_validator("policies", mode="plain")
-    @classmethod
-    def _read_policies(cls, value: object) -> tuple[PolicyTable, ...]:
-        return read_policies(value)
-
-    @field_validator("delays", mode="plain")
-    @classmethod
-    def _read_delays(cls, value: object) -> tuple[DelayTable, ...]:
-        return read_tables("delays", value)
+    def _read_key(cls, value: object, info: ValidationInfo) -> Any:
+        return read_key(str(info.field_name), value, info.data)
 
     @property
     def folder(self) -> Path:
@@ -203,24 +174,26 @@ class Scenario(BaseModel):
 
     def check(self) -> None:
         """Raise unless everything fits together: rewards and timing can be built, the listed policies chosen."""
-        if self.horizon < len(self.arms):
-            raise self._error(f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}")
+        with errors_in(self._source):
+            if self.horizon < len(self.arms):
+                raise ScenarioError(
+                    f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
+                )
         problem = self.problem()
         self.timing()
-        most = float(problem.maxima.min()) / self.span
-        if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
-            raise self._error(
-                f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's maximum; "
-                f"give at most {most:g}"
-            )
-        for number, table in enumerate(self.policies):
-            try:
-                assumed_groups(table, problem)
-            except PolicyError as error:
-                raise self._error(f"policies[{number}].groups: {str(error).removeprefix('groups = ')}") from None
-
-    def _error(self, message: object) -> ScenarioError:
-        return ScenarioError(prefixed(self._source, message))
+        with errors_in(self._source):
+            most = float(problem.maxima.min()) / self.span
+            if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
+                raise ScenarioError(
+                    f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
+                    f"maximum; give at most {most:g}"
+                )
+            for number, table in enumerate(self.policies):
+                try:
+                    assumed_groups(table, problem)
+                except PolicyError as error:
+                    reason = str(error).removeprefix("groups = ")
+                    raise ScenarioError(f"policies[{number}].groups: {reason}") from None
 
     def resolved(self) -> dict[str, Any]:
         """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it.
@@ -296,12 +269,12 @@ class Scenario(BaseModel):
 
     def build_rewards(self) -> Rewards:
         """A new reward model."""
-        with self._errors():
+        with errors_in(self._source):
             return build_rewards(self.rewards, self.arms, self._context)
 
     def build_timing(self) -> Timing:
         """New delays and arrivals, with resources and window."""
-        with self._errors():
+        with errors_in(self._source):
             return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
 
     def build_world(self, seed: int, run: int) -> World:
@@ -316,14 +289,6 @@ class Scenario(BaseModel):
     @property
     def _context(self) -> BuildContext:
         return BuildContext([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Let errors name the scenario's file."""
-        try:
-            yield
-        except TpstreamError as error:
-            raise self._error(error) from error
 
     def policy(self, spec: str | PolicyForm) -> PolicyChoice:
         """The policy that is meant, as it runs in this scenario.
@@ -351,7 +316,7 @@ class Scenario(BaseModel):
         >>> Scenario.load("setting-1").policy("tp-ucb-fr:groups=50").parameters.groups
         50
         """
-        return choose(spec, self.policies, self.problem())
+        return request_policy(spec, self.policies).choose(self.problem())
 
     def choices(self) -> list[PolicyChoice]:
         """All listed policies; the four of the paper if none is listed."""
@@ -373,9 +338,13 @@ def _restore(plugins: tuple[Plugin, ...], keys: Mapping[str, Any], folder: Path,
     return Scenario.parse(keys, folder, source=source, check=False)
 
 
-def prefixed(source: str | None, message: object) -> str:
-    """The message, with the file that it is about."""
-    return f"{source}: {message}" if source else str(message)
+@contextmanager
+def errors_in(source: str | None) -> Iterator[None]:
+    """Turn errors inside into those of a scenario that name its file."""
+    try:
+        yield
+    except TpstreamError as error:
+        raise ScenarioError(f"{source}: {error}" if source else str(error)) from error
 
 
 def fields_at(keys: Mapping[str, Any], location: Location) -> Fields:

@@ -15,6 +15,7 @@ from tpstream.model.settings import Table, table_model
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS
+from tpstream.rewards.base import RewardTable
 from tpstream.scenario.messages import Fields, Location, quote, wrong
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
@@ -23,12 +24,6 @@ from tpstream.timing.kinds import ArrivalTable, DelayTable
 def without_default(schema: JsonDict) -> None:
     """Remove the default of a name from a JSON Schema: it is made from the position or from other keys."""
     schema.pop("default")
-
-
-class RewardTable(Table):
-    """`[rewards]`: a kind and its settings."""
-
-    kind: str
 
 
 class ArmTable(Table):
@@ -59,11 +54,7 @@ class Section(NamedTuple):
 
     def model(self, kind: str) -> Any:
         """The pydantic model of a table of that kind."""
-        return table_model(self.registry, kind, self.table, self.attribute)
-
-    def models(self) -> list[type[BaseModel]]:
-        """The models of all known kinds."""
-        return [self.model(kind) for kind in self.registry.names()]
+        return table_model(kind, getattr(self.registry.find(kind), self.attribute), self.table)
 
 
 SECTIONS = {
@@ -112,6 +103,19 @@ def read_policies(value: object) -> tuple[PolicyTable, ...]:
     return tuple(labelled)
 
 
+def read_key(key: str, value: object, others: Mapping[str, Any]) -> Any:
+    """The tables of a key of SECTIONS; `others` are the keys of the scenario that were read before."""
+    match key:
+        case "arms":  # without rewards the keys of an arm are not known, and there is an error about them already
+            return read_arms(value, others["rewards"].kind) if "rewards" in others else ()
+        case "policies":
+            return read_policies(value)
+        case "delays":
+            return read_tables(key, value)
+        case _:
+            return read_table(key, value)
+
+
 def find_policy(kind: str) -> PolicyForm:
     """The policy of that name."""
     return cast("PolicyForm", POLICIES.find(kind))
@@ -130,13 +134,8 @@ def policy_spec(kind: str, parameters: Mapping[str, Any]) -> str:
 
 def toml_text(value: object) -> str:
     """A value as in TOML, where text that is a single word needs no quotes."""
-    if (
-        isinstance(value, str)
-        and value.replace("-", "a").isidentifier()
-        and value not in {"true", "false", "inf", "nan"}
-    ):
-        return value
-    return json.dumps(value)
+    word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
+    return value if isinstance(value, str) and word else json.dumps(value)
 
 
 def read(model: Any, value: object) -> Any:

@@ -13,8 +13,8 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.replay.follow import Follower
-from tpstream.rewards.trace import Record, SequenceArm
-from tpstream.scenario.policy_choice import complete
+from tpstream.rewards.trace import SequenceArm
+from tpstream.scenario.policy_choice import PolicyRequest
 from tpstream.testing.runs import Case, SimulatedRun, small_scenario
 from tpstream.testing.subject import Subject, watched
 
@@ -71,7 +71,7 @@ def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = 
 def _make_case(subject: Subject, where: str, parameters: Mapping[str, Any] | None) -> Case:
     """The policy in one of the worlds, which is named in a report of a fault."""
     scenario = small_scenario(**WORLDS[where])
-    chosen = complete(subject.name, subject.definition, dict(parameters or {}), scenario.problem())
+    chosen = PolicyRequest(subject.name, subject.definition, dict(parameters or {})).choose(scenario.problem())
     world = scenario.build_world(scenario.seed, 0)
     return Case(world, chosen.form, chosen.parameters, lambda fault: subject.fail(f"{where}, {fault}"))
 
@@ -160,10 +160,7 @@ def _check_foresight(subject: Subject, case: Case) -> None:
 def _run_with_tables(case: Case, tables: list[Floats]) -> SimulatedRun:
     """A run in which the n-th pull of an arm pays the n-th row of its table."""
     rewards = case.world.rewards
-    arms = [
-        SequenceArm(Record(rows, arm.mean, arm.maximum), arm.maximum)
-        for rows, arm in zip(tables, rewards.arms, strict=True)
-    ]
+    arms = [SequenceArm(rows, arm.mean, arm.maximum) for rows, arm in zip(tables, rewards.arms, strict=True)]
     return replace(case, world=replace(case.world, rewards=Rewards(arms, rewards.groups))).run()
 
 

@@ -7,10 +7,10 @@ from pydantic import Field, PositiveFloat, PrivateAttr
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
-from tpstream.model.interfaces import ArrivalKind, BuildContext
+from tpstream.model.interfaces import BuildContext
 from tpstream.model.recorded_files import read_column
 from tpstream.model.world import Regular
-from tpstream.timing.kinds import BuiltInTiming, TimingSettings
+from tpstream.timing.kinds import TimingSettings
 
 
 class RegularArrivals(TimingSettings):
@@ -63,13 +63,6 @@ class Ramp(TimingSettings):
     regular: ClassVar[bool] = False
     """The times are random."""
 
-    def cumulative(self, times: Floats) -> Floats:
-        """How many decisions are expected up to these times; at the times drawn, a Poisson process of rate 1."""
-        ramp = np.minimum(times, self.duration)
-        growth = (self.end - self.start) / (2 * self.duration)
-        expected: Floats = (self.start + growth * ramp) * ramp + self.end * (times - ramp)
-        return expected
-
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions, by inverting the cumulative rate: exact, without rejection."""
         expected = np.cumsum(stream.exponential(1.0, horizon))
@@ -100,9 +93,7 @@ class Trace(TimingSettings):
         if context.horizon is not None and len(times) < context.horizon:
             held = f"{self.file} has {len(times)} times but the horizon is {context.horizon}"
             raise ScenarioError(f"file: {held}; add rows or lower the horizon")
-        built = self.model_copy()
-        built._recorded = times  # noqa: SLF001 (its own)
-        return built
+        return self.with_built(_recorded=times)
 
     @property
     def regular(self) -> bool:
@@ -112,10 +103,3 @@ class Trace(TimingSettings):
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
         """The first recorded times."""
         return self._recorded[:horizon].copy()
-
-
-REGULAR: ArrivalKind = BuiltInTiming(RegularArrivals)
-POISSON: ArrivalKind = BuiltInTiming(Poisson)
-BATCHES: ArrivalKind = BuiltInTiming(Batches)
-RAMP: ArrivalKind = BuiltInTiming(Ramp)
-TRACE: ArrivalKind = BuiltInTiming(Trace)

@@ -7,8 +7,8 @@ from pydantic import Field, PrivateAttr
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
-from tpstream.model.interfaces import BuildContext, DelayKind, DelayProcess, Schedule
-from tpstream.timing.kinds import BuiltInTiming, InnerDelay, TimingSettings, build_inner
+from tpstream.model.interfaces import BuildContext, DelayProcess, Schedule
+from tpstream.timing.kinds import InnerDelay, TimingSettings, build_inner
 from tpstream.timing.lags import NoDelay, Per
 
 
@@ -31,9 +31,7 @@ class ByArm(TimingSettings):
         if self.others is not None:
             others = build_inner(self.others, context, "others")
             delays = {arm: delays.get(arm, others) for arm in range(len(context.names))}
-        built = self.model_copy()
-        built._delays = delays  # noqa: SLF001 (its own)
-        return built
+        return self.with_built(_delays=delays)
 
     @property
     def whole(self) -> bool:
@@ -60,12 +58,10 @@ class RewardDependent(TimingSettings):
         """The delay with the delays of the two sides."""
         if self.below is None and self.above is None:
             raise ScenarioError('below: give a delay for below or above, as in { kind = "constant", lag = 3 }')
-        built = self.model_copy()
-        if self.below is not None:
-            built._below = build_inner(self.below, context, "below")  # noqa: SLF001 (its own)
-        if self.above is not None:
-            built._above = build_inner(self.above, context, "above")  # noqa: SLF001 (its own)
-        return built
+        sides = {"below": self.below, "above": self.above}
+        return self.with_built(
+            **{f"_{key}": build_inner(table, context, key) for key, table in sides.items() if table is not None}
+        )
 
     @property
     def whole(self) -> bool:
@@ -108,8 +104,3 @@ class Lump(TimingSettings):
         """The schedule with one offset for all parts of a pull."""
         moments = np.maximum(schedule.offsets.max(axis=1, keepdims=True), self.at or 0.0)
         return Schedule(np.repeat(moments, schedule.offsets.shape[1], axis=1), schedule.lost)
-
-
-BY_ARM: DelayKind = BuiltInTiming(ByArm)
-REWARD_DEPENDENT: DelayKind = BuiltInTiming(RewardDependent)
-LUMP: DelayKind = BuiltInTiming(Lump)

@@ -1,21 +1,28 @@
-"""What built-in delays and arrival processes share: how they are registered, and how one delay contains another.
+"""What delays and arrival processes share: how built-in ones are registered, and how those of a scenario are built.
 
 The settings of a built-in delay or arrival process are the delay or process itself: a frozen pydantic model with the
 keys of its table as fields and the methods of its protocol. Where the scenario must be known, `build` adds it.
+
+Delays and arrivals are built anew for every run, so that the state of a user-written one cannot pass from one run to
+another.
 """
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import BaseModel, PlainValidator, SerializeAsAny, model_validator
+from pydantic import PlainValidator, SerializeAsAny, model_validator
 
-from tpstream.model.errors import ScenarioError, UnknownNameError
+from tpstream.model.errors import ScenarioError, UnknownNameError, user_code
 from tpstream.model.interfaces import BuildContext, DelayProcess
-from tpstream.model.settings import Settings, Table, table_model
-from tpstream.timing import DELAYS
+from tpstream.model.settings import BuiltInSettings, Table, table_model
+from tpstream.model.world import Timing
+from tpstream.timing import ARRIVALS, DELAYS
+from tpstream.timing.pipeline import Calendars
 
 
-class TimingSettings(Settings):
+class TimingSettings(BuiltInSettings):
     """The keys of a built-in delay or arrival process, which are the delay or process at the same time."""
 
     exactly_one: ClassVar[tuple[str, ...]] = ()
@@ -32,16 +39,12 @@ class TimingSettings(Settings):
         """The delay or process in this scenario."""
         return self
 
-
-class BuiltInTiming:
-    """A built-in delay or arrival process as it is registered."""
-
-    def __init__(self, settings: type[TimingSettings]) -> None:
-        self.settings: type[BaseModel] = settings
-
-    def build(self, settings: TimingSettings, context: BuildContext) -> Any:
-        """The delay or process of these settings."""
-        return settings.build(context)
+    def with_built(self, **attributes: Any) -> Self:
+        """A copy with these private attributes, which `build` made of what it knows of the scenario."""
+        built = self.model_copy()
+        for name, value in attributes.items():
+            setattr(built, name, value)
+        return built
 
 
 class DelayTable(Table):
@@ -63,7 +66,7 @@ def read_inner(value: object) -> DelayTable:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ValueError('must be a table with a kind, as in { kind = "constant", lag = 3 }')  # noqa: TRY004 (pydantic's)
     try:
-        model = table_model(DELAYS, value["kind"], DelayTable)
+        model: type[DelayTable] = table_model(value["kind"], DELAYS.find(value["kind"]).settings, DelayTable)
     except UnknownNameError as error:
         raise ValueError(str(error)) from None
     return model.model_validate_json(json.dumps(value), strict=True)
@@ -73,14 +76,84 @@ InnerDelay = Annotated[SerializeAsAny[DelayTable], PlainValidator(read_inner, js
 """The type of a setting that is a delay itself."""
 
 
-def build_inner(table: DelayTable, context: BuildContext, key: str) -> DelayProcess:
-    """The inner delay of that key; only a sampled delay can be inside of another one."""
+@contextmanager
+def errors_at(key: str) -> Iterator[None]:
+    """Let errors about a key of a table begin with the place of the table."""
     try:
-        delay = DELAYS.find(table.kind).build(table, context)
+        yield
     except ScenarioError as error:
         raise ScenarioError(f"{key}.{error}") from None
+
+
+def build_inner(table: DelayTable, context: BuildContext, key: str) -> DelayProcess:
+    """The inner delay of that key; only a sampled delay can be inside of another one."""
+    with errors_at(key):
+        delay = DELAYS.find(table.kind).build(table, context)
     if not hasattr(delay, "apply"):
         raise ScenarioError(
             f"{key}.kind: {table.kind!r} cannot be inside of another delay; give it a [[delays]] of its own"
         )
     return cast("DelayProcess", delay)
+
+
+def build_timing(
+    delays: Sequence[DelayTable],
+    arrivals: ArrivalTable,
+    context: BuildContext,
+    window: float | None,
+    default: float | None,
+) -> Timing:
+    """The timing of these tables, built anew; sampled delays come first, then calendars, then at most one process."""
+    built: dict[str, list[tuple[Any, str]]] = {"apply": [], "reported": [], "run": []}
+    sampled, calendars, processes = built.values()
+    for number, table in enumerate(delays):
+        if table.kind == "none":
+            continue
+        key, (delay, form) = f"delays[{number}]", build_delay(table, context, f"delays[{number}]")
+        if processes:
+            raise ScenarioError(f"{key}: nothing can come after {processes[0][1]}; move it before")
+        if calendars and form == "apply":
+            raise ScenarioError(f"{key}: a sampled delay cannot come after {calendars[-1][1]}; move it before")
+        inner = ", ".join(kinds_in(table.model_dump(mode="json", exclude={"kind"})))
+        built[form].append((delay, f"{key} ({table.kind}{f': {inner}' if inner else ''})"))
+    process, process_name = processes[0] if processes else (None, "")
+    with errors_at("arrivals"), user_code(ScenarioError, f"kind: {arrivals.kind!r}"):
+        decisions = ARRIVALS.find(arrivals.kind).build(arrivals, context)
+    return Timing(
+        delays=tuple(delay for delay, _ in sampled),
+        names=tuple(name for _, name in sampled),
+        calendar=Calendars(*map(tuple, zip(*calendars, strict=True))) if calendars else None,
+        process=process,
+        process_name=process_name,
+        resources=context.resources,
+        arrivals=decisions,
+        arrivals_name=f"arrivals ({arrivals.kind})",
+        window=window,
+        default=default,
+    )
+
+
+def build_delay(table: DelayTable, context: BuildContext, key: str) -> tuple[Any, str]:
+    """The delay of that table and its form: the one method of apply, reported and run that it has."""
+    with errors_at(key), user_code(ScenarioError, f"kind: {table.kind!r}"):
+        delay = DELAYS.find(table.kind).build(table, context)
+    forms = [form for form in ("apply", "reported", "run") if hasattr(delay, form)]
+    if len(forms) != 1:
+        raise ScenarioError(
+            f"{key}.kind: {table.kind!r} must build what has one of apply, reported and run, got {forms}"
+        )
+    if forms != ["run"] and not hasattr(delay, "whole"):
+        raise ScenarioError(
+            f"{key}.kind: what {table.kind!r} builds does not say whether it is whole; add the property"
+        )
+    return delay, forms[0]
+
+
+def kinds_in(value: object) -> list[str]:
+    """The kinds of all tables in a value of a scenario, each once."""
+    if isinstance(value, list):
+        value = dict(enumerate(value))
+    if not isinstance(value, dict):
+        return []
+    own = [str(value["kind"])] if "kind" in value else []
+    return list(dict.fromkeys([*own, *(kind for one in value.values() for kind in kinds_in(one))]))

@@ -1,6 +1,7 @@
-"""Lags: every part arrives later, by a lag of its own or by one lag for the whole pull.
+"""Lags and losses: parts that arrive later, and parts that never arrive.
 
-A part that another delay lost has a lag, too: its loss is known when the part would have come.
+A lag is that of one part or of the whole pull. Parts are lost one by one (a missed visit) or all after some moment (a
+patient who drops out). A lost part keeps its time and has lags, too: the loss is known when the part would have come.
 """
 
 import math
@@ -10,9 +11,9 @@ import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 
 from tpstream.model.arrays import Floats
-from tpstream.model.interfaces import BuildContext, DelayKind, Schedule
+from tpstream.model.interfaces import BuildContext, Schedule
 from tpstream.model.recorded_files import read_column
-from tpstream.timing.kinds import BuiltInTiming, TimingSettings
+from tpstream.timing.kinds import TimingSettings
 
 Per = Literal["part", "pull"]
 Size = tuple[int, int]
@@ -178,9 +179,8 @@ class Empirical(RandomLag):
         else:
             observed = read_column(context.folder / self.file, "lag")
         rounded = np.ceil(observed)
-        built = self.model_copy(update={"whole": self.whole or bool((observed == rounded).all())})
-        built._observed = rounded if self.whole else observed  # noqa: SLF001 (its own)
-        return built
+        whole = self.whole or bool((observed == rounded).all())
+        return self.model_copy(update={"whole": whole}).with_built(_observed=rounded if self.whole else observed)
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """Observed lags with replacement, each with the same probability."""
@@ -188,12 +188,35 @@ class Empirical(RandomLag):
         return drawn
 
 
-NONE: DelayKind = BuiltInTiming(NoDelay)
-CONSTANT: DelayKind = BuiltInTiming(Constant)
-GEOMETRIC: DelayKind = BuiltInTiming(Geometric)
-POISSON: DelayKind = BuiltInTiming(Poisson)
-UNIFORM: DelayKind = BuiltInTiming(Uniform)
-LOGNORMAL: DelayKind = BuiltInTiming(Lognormal)
-WEIBULL: DelayKind = BuiltInTiming(Weibull)
-PARETO: DelayKind = BuiltInTiming(Pareto)
-EMPIRICAL: DelayKind = BuiltInTiming(Empirical)
+class Missing(TimingSettings):
+    """Each part is lost with probability p, independently; that shows when it would have come."""
+
+    p: Annotated[float, Field(ge=0, le=1)]
+
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
+
+    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
+        """The schedule with more lost parts."""
+        return Schedule(schedule.offsets, schedule.lost | (stream.random(schedule.lost.shape) < self.p))
+
+
+class Dropout(TimingSettings):
+    """What would come after an exponential time is lost; give the rate per unit of time, or the mean time.
+
+    Delays that are listed before it count: a part that they make late can be lost though it was due in time.
+    """
+
+    exactly_one = ("rate", "mean")
+
+    rate: PositiveFloat | None = None
+    mean: PositiveFloat | None = None
+
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
+
+    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
+        """The schedule in which the parts after the pull's moment of dropping out are lost."""
+        mean = self.mean or 1 / (self.rate or 1.0)
+        moments = stream.exponential(mean, (len(schedule.offsets), 1))
+        return Schedule(schedule.offsets, schedule.lost | (schedule.offsets > moments))

@@ -124,17 +124,15 @@ def arrival_times(process: ArrivalProcess, stream: np.random.Generator, horizon:
     with user_code(DelayError, name, f"for {horizon} rounds"):
         times = process.times(stream, horizon)
     check_array(times, np.empty(horizon), f"{name}: times")
-    if not np.isfinite(times).all():
-        round = int(np.argmin(np.isfinite(times))) + 1
-        raise DelayError(f"{name}: the time of round {round} is {times[round - 1]}; give a finite time")
-    if times[0] <= 0:
-        raise DelayError(f"{name}: the time of round 1 is {times[0]}; give times above 0")
-    steps = np.diff(times)
-    if (steps < 0).any():
-        round = int(np.argmax(steps < 0)) + 2
-        raise DelayError(
-            f"{name}: round {round} at time {times[round - 1]} is before round {round - 1}; sort the times"
-        )
+    for good, fault in (
+        (np.isfinite(times), "the time of round {round} is {time}; give a finite time"),
+        (times[:1] > 0, "the time of round {round} is {time}; give times above 0"),
+        (np.diff(times, prepend=-np.inf) >= 0, "round {round} at time {time} is before round {before}; sort the times"),
+    ):
+        if not good.all():
+            before = int(np.argmin(good))
+            told = fault.format(round=before + 1, time=times[before], before=before)
+            raise DelayError(f"{name}: {told}")
     return times
 
 
