@@ -13,15 +13,14 @@ from tpstream.engines.engine import select
 from tpstream.experiment.chunks import Chunker
 from tpstream.experiment.executors import can_use_processes, count_workers, run_chunks
 from tpstream.experiment.folder import open_folder
-from tpstream.experiment.plan import Plan, Task, counted_rounds, list_tasks
+from tpstream.experiment.plan import Plan, Task, list_tasks
 from tpstream.experiment.result import FailedRun, Study
 from tpstream.experiment.store import MemoryResults, Records, Store
-from tpstream.log.formats import check_streams
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger
 from tpstream.policies import POLICIES
-from tpstream.run.loop import run_policies
+from tpstream.run.loop import counted_rounds, run_policies
 from tpstream.run.options import LogOptions, Progress, RunOptions
 from tpstream.scenario.overrides import steps_of
 from tpstream.scenario.plugins import loaded_plugins
@@ -99,8 +98,6 @@ def run_once(
     for choice in choices:
         select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error
     if options.log is not None:
-        if options.log.format is not None:
-            check_streams(options.log.format)
         check_logs(options.log, [(choice.label, run) for choice in choices])
     if isinstance(options.progress, Expecting):
         options.progress.expect(scenario.horizon * len(choices))

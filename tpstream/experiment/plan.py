@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
-
-from tpstream.analysis.regret import checkpoints
 from tpstream.engines.engine import select
 from tpstream.experiment.identity import hash_of, identify_policy, identify_world, result_key
 from tpstream.experiment.worker import StudyPolicy, StudyWorld
-from tpstream.log.formats import check_streams
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.policies.base import PolicyForm
+from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
 from tpstream.scenario.overrides import Setting, set_key, set_parameter, steps_of
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies
@@ -77,8 +74,6 @@ def make_plan(
         raise StudyError(f"runs must be at least 1, got {runs.stop - runs.start}")
     if runs.start < 0:
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
-    if options.log is not None and options.log.format is not None:
-        check_streams(options.log.format)
     seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
     cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
@@ -148,14 +143,6 @@ def apply_settings(
         if not settings:
             raise
         raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
-
-
-def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
-    """The rounds up to which pulls are counted: those of every curve, and those that were asked for."""
-    for one in rounds:
-        if not 1 <= one <= horizon:
-            raise StudyError(f"rounds: {one} is not from 1 to the horizon {horizon}; leave it out")
-    return np.unique(np.concatenate([checkpoints(horizon), np.array(rounds, dtype=np.int64)]))
 
 
 def list_tasks(plan: Plan, finished: Callable[[str], set[int]]) -> list[Task]:

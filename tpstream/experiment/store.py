@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tpstream.experiment.identity import SCHEMA
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
-from tpstream.run.measures import Measures
+from tpstream.run.loop import Measures
 
 NAME = "study.sqlite"
 TABLES = """
