@@ -10,8 +10,8 @@ from studies import PAPER, small
 from tpstream import Study, compare, simulate
 from tpstream.analysis.intervals import t_interval
 from tpstream.analysis.regret import checkpoints, count_pulls
+from tpstream.cli.options import cores
 from tpstream.engines.engine import EngineName
-from tpstream.experiment.executors import default_jobs
 from tpstream.model.errors import FigureError, LogError, StudyError, UnknownNameError
 
 T_975 = {1: math.tan(0.475 * math.pi), 2: 0.95 * math.sqrt(2 / (4 * 0.975 * 0.025)), 3: 3.182446305284263}
@@ -236,5 +236,6 @@ def test_progress_adds_up() -> None:
 
 
 def test_default_jobs() -> None:
-    """By default there is at least one process."""
-    assert default_jobs() >= 1
+    """The command line uses as many cores as it is told, and by default at least one."""
+    assert cores(3) == 3
+    assert cores(None) >= 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from tpstream.experiment.identity import SCHEMA, code_hash, hash_of, identify_world, maker
+from tpstream.experiment.identity import SCHEMA, hash_of, identify_world, policy_code
 from tpstream.experiment.plan import Plan
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError
@@ -61,7 +61,7 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "versions": package_versions(),
         "sweep": {path: list(values) for path, values in plan.sets.items()},
         "policies": {
-            one.label: {"kind": one.form.name, "given": dict(one.given), "code": code_hash(maker(one.form))}
+            one.label: {"kind": one.form.name, "given": dict(one.given), "code": policy_code(one.form)}
             for one in plan.requests
         },
         "runs": plan.runs.stop,

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 from tpstream.engines.engine import select
-from tpstream.experiment.identity import hash_of, identify_policy, identify_world, result_key
-from tpstream.experiment.worker import StudyPolicy, StudyWorld
+from tpstream.experiment.identity import hash_of, identify_world, result_key
+from tpstream.experiment.worker import Chunk, StudyPolicy, StudyWorld
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.policies.base import PolicyForm
@@ -44,18 +44,6 @@ class Plan:
     options: RunOptions
     compiled: bool
     """Whether the compiled engine serves every policy in every cell."""
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One run of one world, under the policies for which it is not finished yet."""
-
-    world: StudyWorld
-    policies: tuple[StudyPolicy, ...]
-    rounds: Ints
-    run: int
-    keys: tuple[str, ...]
-    """The result keys of the policies; tasks with the same ones can share a chunk."""
 
 
 def make_plan(
@@ -98,34 +86,24 @@ def make_cells(
     for path, values in sets.items():
         if not values:
             raise StudyError(f"sweep: {path}: has no values; give at least one")
-    lengths = {len(values) for values in sets.values()}
-    if together and len(lengths) > 1:
+    if together and len({len(values) for values in sets.values()}) > 1:
         told = ", ".join(f"{path} has {len(values)}" for path, values in sets.items())
         raise StudyError(f"sweep: sets that go together need equally many values; {told}")
-    points = zip(*sets.values(), strict=True) if together else product(*sets.values())
-    return tuple(
-        make_cell(scenario, requests, [Setting(path, one) for path, one in zip(sets, point, strict=True)], seed, rounds)
-        for point in points
-    )
-
-
-def make_cell(
-    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting], seed: int, rounds: Sequence[int]
-) -> Cell:
-    """The cell with these settings."""
-    here, choices = apply_settings(scenario, requests, settings)
-    world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
-    policies = [
-        StudyPolicy(result_key(world.identity, identify_policy(choice), seed, counted.tolist()), choice)
-        for choice in choices
-    ]
-    return Cell({setting.path: setting.value for setting in settings}, world, tuple(policies), counted)
+    cells = []
+    for point in zip(*sets.values(), strict=True) if together else product(*sets.values()):
+        settings = dict(zip(sets, point, strict=True))
+        here, choices = apply_settings(scenario, requests, settings)
+        world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
+        keys = [result_key(world.identity, choice, seed, counted.tolist()) for choice in choices]
+        cells.append(Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted))
+    return tuple(cells)
 
 
 def apply_settings(
-    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting]
+    scenario: Scenario, requests: Sequence[PolicyRequest], values: Mapping[str, Any]
 ) -> tuple[Scenario, list[PolicyChoice]]:
     """The scenario and the policies with these values of keys and of parameters."""
+    settings = [Setting(path, value) for path, value in values.items()]
     here, policies = scenario, list(requests)
     try:
         changes = [setting for setting in settings if steps_of(setting.path)[0] != "policies"]
@@ -137,29 +115,34 @@ def apply_settings(
         for setting in settings:
             if setting not in changes:
                 policies = set_parameter(policies, setting)
-        problem = here.problem()
-        return here, [one.choose(problem) for one in policies]
+        choices = [one.choose(here.problem()) for one in policies]
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise
         raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
+    return here.noted({**scenario.settings, **values}), choices
 
 
-def list_tasks(plan: Plan, finished: Callable[[str], set[int]]) -> list[Task]:
-    """What is to be done, world by world; policies of several cells that share a world share its runs."""
+def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Chunk]:
+    """What is to be done, consecutive runs that lack the same policies together.
+
+    Policies of several cells that share a world share its runs; `finished` tells the runs that a result key has.
+    """
     worlds: dict[str, tuple[Cell, dict[str, StudyPolicy]]] = {}
     for cell in plan.cells:
         policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
         policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
-    tasks = []
+    work = []
     for cell, policies in worlds.values():
-        done = {key: finished(key) for key in policies}
-        for run in plan.runs:
-            missing = tuple(one for key, one in policies.items() if run not in done[key] or _lacks_log(plan, one, run))
-            if missing:
-                keys = tuple(one.result_key for one in missing)
-                tasks.append(Task(cell.world, missing, cell.rounds, run, keys))
-    return tasks
+        done = {key: finished(key, plan.runs) for key in policies}
+        missing = {
+            run: tuple(one for key, one in policies.items() if run not in done[key] or _lacks_log(plan, one, run))
+            for run in plan.runs
+        }
+        for lacking, runs in groupby(plan.runs, missing.__getitem__):
+            if lacking:
+                work.append(Chunk(cell.world, lacking, tuple(runs), plan.seed, cell.rounds, plan.options))
+    return work
 
 
 def _lacks_log(plan: Plan, policy: StudyPolicy, run: int) -> bool:

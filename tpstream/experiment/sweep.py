@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from tpstream.experiment.execute import refuse_if_all_failed, run_study
+from tpstream.experiment.compare import refuse_if_all_failed, run_study
 from tpstream.experiment.folder import export
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import FailedRun, Study
