@@ -91,7 +91,8 @@ class Chunker:
     @property
     def events(self) -> int:
         """Roughly the events of the next run."""
-        return self._work[0].run_rounds * self._work[0].world.scenario.span
+        chunk = self._work[0]
+        return chunk.total_rounds // len(chunk.runs) * chunk.world.scenario.span
 
     def next_chunk(self) -> Chunk:
         """The next runs, as a chunk; only one as long as nothing like it was measured."""
@@ -154,18 +155,15 @@ def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.in
 
 
 def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) -> Results:
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_end_silently) as pool:
+    # At an interruption a process of the pool ends without a traceback: the first process reports it.
+    quiet = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
         try:
             yield from _run_on(pool, chunker, progress)
         except BaseException:
             for process in list(pool._processes.values()):  # noqa: SLF001 (public from Python 3.14 on)
                 process.terminate()
             raise
-
-
-def _end_silently() -> None:
-    """Let a process of the pool end at an interruption without a traceback: the first process reports it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> Results:

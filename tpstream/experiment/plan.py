@@ -64,7 +64,7 @@ def make_plan(
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
     seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
-    cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
+    cells = tuple(make_cell(scenario, requests, settings, seed, chosen) for settings in points(sets, together=together))
     compiled = all(
         select(options.engine, policy.choice.form, cell.world.scenario.timing()) == "compiled"
         for cell in cells
@@ -73,30 +73,26 @@ def make_plan(
     return Plan(scenario, tuple(requests), sets, cells, seed, runs, chosen, options, compiled)
 
 
-def make_cells(
-    scenario: Scenario,
-    requests: Sequence[PolicyRequest],
-    sets: Mapping[str, Sequence[Any]],
-    seed: int,
-    rounds: Sequence[int],
-    *,
-    together: bool = False,
-) -> tuple[Cell, ...]:
-    """A cell for each combination of values: all combinations, or the first of each set, the second of each, ..."""
+def points(sets: Mapping[str, Sequence[Any]], *, together: bool) -> list[dict[str, Any]]:
+    """The settings of each cell: all combinations of values, or the first of each set, the second of each, ..."""
     for path, values in sets.items():
         if not values:
             raise StudyError(f"sweep: {path}: has no values; give at least one")
     if together and len({len(values) for values in sets.values()}) > 1:
         told = ", ".join(f"{path} has {len(values)}" for path, values in sets.items())
         raise StudyError(f"sweep: sets that go together need equally many values; {told}")
-    cells = []
-    for point in zip(*sets.values(), strict=True) if together else product(*sets.values()):
-        settings = dict(zip(sets, point, strict=True))
-        here, choices = apply_settings(scenario, requests, settings)
-        world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
-        keys = [result_key(world.identity, choice, seed, counted.tolist()) for choice in choices]
-        cells.append(Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted))
-    return tuple(cells)
+    found = zip(*sets.values(), strict=True) if together else product(*sets.values())
+    return [dict(zip(sets, values, strict=True)) for values in found]
+
+
+def make_cell(
+    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Mapping[str, Any], seed: int, rounds: Sequence[int]
+) -> Cell:
+    """The cell with these settings."""
+    here, choices = apply_settings(scenario, requests, settings)
+    world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
+    keys = [result_key(world.identity, choice, seed, counted.tolist()) for choice in choices]
+    return Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted)
 
 
 def apply_settings(
@@ -132,18 +128,18 @@ def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Ch
     for cell in plan.cells:
         policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
         policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
-    work = []
+    work, log = [], plan.options.log
     for cell, policies in worlds.values():
         done = {key: finished(key, plan.runs) for key in policies}
         missing = {
-            run: tuple(one for key, one in policies.items() if run not in done[key] or _lacks_log(plan, one, run))
+            run: tuple(
+                one
+                for key, one in policies.items()
+                if run not in done[key] or (log and not log.path(one.choice.label, run).exists())
+            )
             for run in plan.runs
         }
         for lacking, runs in groupby(plan.runs, missing.__getitem__):
             if lacking:
                 work.append(Chunk(cell.world, lacking, tuple(runs), plan.seed, cell.rounds, plan.options))
     return work
-
-
-def _lacks_log(plan: Plan, policy: StudyPolicy, run: int) -> bool:
-    return plan.options.log is not None and not plan.options.log.path(policy.choice.label, run).exists()

@@ -117,14 +117,7 @@ def sweep(
     place = None if folder is None else Path(folder)
     varied = {path: list(values) for path, values in sets.items()}
     plan = make_plan(
-        scenario,
-        policies,
-        range(first, first + runs),
-        seed,
-        rounds,
-        run_options(**options),
-        varied,
-        together=together,
+        scenario, policies, range(first, first + runs), seed, rounds, run_options(**options), varied, together=together
     )
     studies = run_study(plan, jobs=jobs, folder=place, executor=executor)
     refuse_if_all_failed(studies)

@@ -102,14 +102,9 @@ class Chunk:
         return tuple(policy.result_key for policy in self.policies)
 
     @property
-    def run_rounds(self) -> int:
-        """The rounds of one of its runs under all its policies."""
-        return len(self.policies) * self.world.scenario.horizon
-
-    @property
     def total_rounds(self) -> int:
         """The rounds of all its runs and policies together."""
-        return len(self.runs) * self.run_rounds
+        return len(self.runs) * len(self.policies) * self.world.scenario.horizon
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,17 +103,9 @@ class RunKeywords(TypedDict, total=False):
 
 def run_options(log: str | Path | None = None, **keywords: Unpack[RunKeywords]) -> RunOptions:
     """The options that a user's keywords stand for; `log` is the place of the logs."""
-    place = None
-    if log is not None:
-        place = LogOptions(
-            Path(log),
-            keywords.get("log_format"),
-            keywords.get("log_detail", "all"),
-            keywords.get("force", False),
-        )
-    return RunOptions(
-        engine=keywords.get("engine", "auto"),
-        log=place,
-        sinks=tuple(choose_sink(sink) if isinstance(sink, str) else sink for sink in keywords.get("sinks", ())),
-        progress=keywords.get("progress"),
-    )
+    names = {"log_format": "format", "log_detail": "detail", "force": "force"}
+    of_log: dict[str, Any] = {names[key]: value for key, value in keywords.items() if key in names}
+    of_run: dict[str, Any] = {key: value for key, value in keywords.items() if key not in names}
+    sinks = tuple(choose_sink(sink) if isinstance(sink, str) else sink for sink in keywords.get("sinks", ()))
+    place = None if log is None else LogOptions(Path(log), **of_log)
+    return RunOptions(**{**of_run, "log": place, "sinks": sinks})
