@@ -73,12 +73,16 @@ def test_any_executor(alone: dict[str, bytes], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
-    """Processes, which unpack scenario and policies, write the same result files; a user's policy travels, too."""
+    """Processes write the same result files; a user's policy is sent there, a progress need not be fit for it."""
+    told: list[int] = []
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         compare(world(), POLICIES, runs=12, folder=tmp_path, executor=processes)
-        found = compare(small(), [moody.POLICY], runs=4, executor=processes)
+        found = compare(
+            small(), [moody.POLICY], runs=4, executor=processes, progress=lambda rounds: told.extend([rounds])
+        )
     assert bytes_of(tmp_path) == alone
     assert found.records["moody"].runs.tolist() == [run for run in range(4) if not moody.fails(3, run)]
+    assert sum(told) == 4 * 60
 
 
 @pytest.mark.slow

@@ -229,9 +229,9 @@ def two_worlds(runs: int) -> Plan:
 def test_the_cut_leaves_nothing_out(runs: int, workers: int, paces: list[float]) -> None:
     """Whatever runs take, every run of every world is in one chunk, in order, and none is longer than it should be."""
     plan = two_worlds(runs)
-    chunker = Chunker(list_work(plan, lambda *_: set()), workers)
+    chunker = Chunker(list_work(plan, lambda *_: set()), workers, compiled=True)
     chunks = []
-    while chunker:
+    while chunker.runs:
         chunks.append(chunker.next_chunk())
         chunker.learn(chunks[-1], paces[len(chunks) % len(paces)] * len(chunks[-1].runs))
     for cell in plan.cells:

@@ -135,10 +135,9 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         processes = jobs > 1 and can_use_processes(one for cell in plan.cells for one in cell.policies)
         if jobs > 1 and executor is None and not (processes or plan.compiled):
             logger().warning("only one core is used", remedy='put the call under if __name__ == "__main__":')
-        chunker = Chunker(work, count_workers(executor) if executor else jobs)
+        chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
         cores = min(jobs, chunker.runs) if processes else 1
-        results = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, compiled=plan.compiled)
-        with closing(results):
+        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
             for some in results:
                 store.keep(some)
         return [

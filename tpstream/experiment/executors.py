@@ -64,14 +64,11 @@ class Chunker:
     guessed. How the runs are cut changes no result: results are kept run by run.
     """
 
-    def __init__(self, work: Sequence[Chunk], workers: int) -> None:
+    def __init__(self, work: Sequence[Chunk], workers: int, *, compiled: bool) -> None:
         self._work = deque(work)
         self._workers = workers
+        self._compiled = compiled
         self._seconds_per_run: dict[tuple[str, ...], float] = {}
-
-    def __bool__(self) -> bool:
-        """Whether any runs are left."""
-        return bool(self._work)
 
     @property
     def runs(self) -> int:
@@ -89,10 +86,11 @@ class Chunker:
         return self.runs * max(self._seconds_per_run.values(), default=math.inf)
 
     @property
-    def events(self) -> int:
-        """Roughly the events of the next run."""
+    def guess(self) -> float:
+        """Roughly the seconds of the next run, before anything was measured."""
         chunk = self._work[0]
-        return chunk.total_rounds // len(chunk.runs) * chunk.world.scenario.span
+        events = chunk.total_rounds // len(chunk.runs) * chunk.world.scenario.span
+        return events * SECONDS_PER_EVENT[self._compiled]
 
     def next_chunk(self) -> Chunk:
         """The next runs, as a chunk; only one as long as nothing like it was measured."""
@@ -120,14 +118,7 @@ def count_workers(executor: Executor) -> int:
     return getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
 
 
-def run_chunks(
-    chunker: Chunker,
-    progress: Progress | None,
-    *,
-    executor: Executor | None,
-    jobs: int,
-    compiled: bool,
-) -> Results:
+def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: Executor | None, jobs: int) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
     On several cores long work goes to a pool of processes. Short work is not worth their start and is done here.
@@ -135,9 +126,9 @@ def run_chunks(
     if executor is not None:
         yield from _run_on(executor, chunker, progress)
         return
-    if jobs > 1 and chunker.events * SECONDS_PER_EVENT[compiled] < 1:
+    if jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, most=TRIALS)
-    if jobs > 1 and chunker and chunker.expected >= WORTH:
+    if jobs > 1 and chunker.runs and chunker.expected >= WORTH:
         yield from _run_in_processes(chunker, jobs, progress)
     else:
         yield from _run_here(chunker, progress)
@@ -146,7 +137,7 @@ def run_chunks(
 def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.inf) -> Results:
     """Run chunks in this process, at most so many."""
     done = 0
-    while chunker and done < most:
+    while chunker.runs and done < most:
         chunk = chunker.next_chunk()
         finished = run_chunk(chunk, progress)
         chunker.learn(chunk, finished.seconds)
@@ -171,11 +162,11 @@ def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> 
     waiting: dict[Future[FinishedChunk], Chunk] = {}
     workers, counted = count_workers(executor), time.monotonic()
     try:
-        while chunker or waiting:
+        while chunker.runs or waiting:
             if time.monotonic() - counted > RECOUNT_SECONDS:
                 workers, counted = count_workers(executor), time.monotonic()
             # Until something was measured chunks are short, and not many of them should be on their way.
-            while chunker and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
+            while chunker.runs and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
                 chunk = chunker.next_chunk()
                 waiting[executor.submit(run_chunk, chunk)] = chunk
             # In short turns, since not every system wakes a waiting thread for an interruption.
@@ -253,10 +244,6 @@ def dask_executor(address: str) -> Iterator[Executor]:
         raise StudyError(
             f"no Dask scheduler answers at {address} ({reason}); start one with `dask scheduler`"
         ) from None
-    with client:
+    with client:  # which gives up, when it is left, what was not done
         # Not pure: equal calls would be done once, and naming them by their content takes longer than sending them.
-        executor: Executor = client.get_executor(pure=False)
-        try:
-            yield executor
-        finally:
-            executor.shutdown(wait=False)
+        yield client.get_executor(pure=False)

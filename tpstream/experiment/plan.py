@@ -1,7 +1,7 @@
 """The plan of a study: the worlds and policies of its cells, and the runs that are still to be done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, product
 from typing import Any
 
@@ -129,6 +129,7 @@ def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Ch
         policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
         policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
     work, log = [], plan.options.log
+    options = replace(plan.options, progress=None)  # it need not be fit to be sent to another process
     for cell, policies in worlds.values():
         done = {key: finished(key, plan.runs) for key in policies}
         missing = {
@@ -141,5 +142,5 @@ def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Ch
         }
         for lacking, runs in groupby(plan.runs, missing.__getitem__):
             if lacking:
-                work.append(Chunk(cell.world, lacking, tuple(runs), plan.seed, cell.rounds, plan.options))
+                work.append(Chunk(cell.world, lacking, tuple(runs), plan.seed, cell.rounds, options))
     return work

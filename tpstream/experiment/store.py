@@ -126,12 +126,11 @@ class Store:
         self._place = ":memory:" if folder is None else str(folder / NAME)
         with self._explained():
             self._database = sqlite3.connect(self._place, timeout=1)
-        try:
-            with self._explained():
+            try:
                 self._prepare()
-        except BaseException:
-            self._database.close()
-            raise
+            except BaseException:
+                self._database.close()
+                raise
 
     def _prepare(self) -> None:
         # The lock must be exclusive before the log begins: then it needs no shared memory, and network folders work.

@@ -129,8 +129,7 @@ def sweep(
 
 def column_values(values: Sequence[Any]) -> list[Any]:
     """The values of a sweep as a column of one type: numbers as they are, else text as in TOML."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return list(values)
-    if all(isinstance(value, bool) for value in values):
+    truths = [isinstance(value, bool) for value in values]
+    if all(truths) or (not any(truths) and all(isinstance(value, int | float) for value in values)):
         return list(values)
     return [value if isinstance(value, str) else json.dumps(value) for value in values]

@@ -62,12 +62,10 @@ class StudyWorld:
         """Send what the world is made of; other processes build it once and keep it, since a recording may be large."""
         scenario = self.scenario
         recipe = (self.identity, json.dumps(scenario.resolved()), scenario.folder, scenario.source)
-        return _receive_world, (loaded_plugins(), package_versions(), recipe)
+        return _receive_world, (loaded_plugins(), package_versions(), *recipe)
 
 
-def _receive_world(
-    plugins: tuple[Plugin, ...], versions: Mapping[str, str], recipe: tuple[str, str, Path, str | None]
-) -> StudyWorld:
+def _receive_world(plugins: tuple[Plugin, ...], versions: Mapping[str, str], *recipe: Any) -> StudyWorld:
     load_elsewhere(plugins)
     here = package_versions()
     others = [f"{name} {here[name]} instead of {versions[name]}" for name in versions if here[name] != versions[name]]

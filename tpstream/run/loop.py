@@ -84,8 +84,7 @@ class ProgressMeter:
 
     def finish(self) -> None:
         """Report what is left: the run is over, if not by its last round."""
-        if self._left:
-            self.add(self._left)
+        self.add(self._left)
 
 
 def run_policies(
@@ -106,7 +105,8 @@ def run_policies(
             results |= dict(zip(remaining, found, strict=True))
             break
         except PolicyFailure as failure:
-            results[remaining.pop(failure.number)] = PolicyResult(failure=str(failure))
+            number, reason = failure.args
+            results[remaining.pop(number)] = PolicyResult(failure=reason)
             if options.log is not None:  # the logs of the others were begun
                 options = replace(options, log=replace(options.log, force=True))
     meter.finish()
@@ -249,11 +249,7 @@ def _subscribed(sink: SinkChoice | Subscriber, bus: Bus, header: Header) -> Iter
 
 
 class PolicyFailure(Exception):  # noqa: N818 (caught by `run_policies`, never shown)
-    """A policy failed in a run; `number` is its place among the policies."""
-
-    def __init__(self, number: int, text: str) -> None:
-        super().__init__(text)
-        self.number = number
+    """A policy failed in a run; its arguments are the policy's place among the policies, and why."""
 
 
 @contextmanager

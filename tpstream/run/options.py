@@ -18,8 +18,6 @@ from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
 from tpstream.scenario.tables import read
 
-DEFAULT_FORMAT = "jsonl"
-"""Of a study's logs."""
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
 
@@ -44,7 +42,7 @@ class LogOptions:
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
         plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
-        return self.place / f"{plain}.run-{run:03d}.{self.format or DEFAULT_FORMAT}"
+        return self.place / f"{plain}.run-{run:03d}.{self.format or 'jsonl'}"
 
 
 @dataclass(frozen=True)
