@@ -26,7 +26,7 @@ import psutil
 from distributed import Client
 
 from tpstream import Scenario, Study, compare
-from tpstream.experiment import chunks as chunker
+from tpstream.experiment import executors as chunker
 from tpstream.experiment.executors import dask_executor
 from tpstream.experiment.store import NAME, RunResult, Store
 from tpstream.experiment.worker import Chunk

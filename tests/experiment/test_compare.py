@@ -10,8 +10,10 @@ from studies import PAPER, small
 from tpstream import Study, compare, simulate
 from tpstream.analysis.intervals import t_interval
 from tpstream.analysis.regret import checkpoints, count_pulls
+from tpstream.cli.options import cores
 from tpstream.engines.engine import EngineName
-from tpstream.experiment.executors import default_jobs
+from tpstream.experiment import result
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import FigureError, LogError, StudyError, UnknownNameError
 
 T_975 = {1: math.tan(0.475 * math.pi), 2: 0.95 * math.sqrt(2 / (4 * 0.975 * 0.025)), 3: 3.182446305284263}
@@ -236,5 +238,22 @@ def test_progress_adds_up() -> None:
 
 
 def test_default_jobs() -> None:
-    """By default there is at least one process."""
-    assert default_jobs() >= 1
+    """The command line uses as many cores as it is told, and by default at least one."""
+    assert cores(3) == 3
+    assert cores(None) >= 1
+
+
+def test_tables_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Result files, table and contrasts of one study share their bootstraps: one for each policy and each contrast."""
+    made: list[int] = []
+
+    def noted(values: Floats) -> tuple[float, float]:
+        made.append(len(values))
+        return 0.0, 1.0
+
+    monkeypatch.setattr(result, "bootstrap_interval", noted)
+    study = compare(small(), ["ucb1", "uniform"], runs=3, folder=tmp_path)
+    study.table().insert(0, "changed", 1)
+    assert "changed" not in study.table()
+    assert len(study.contrasts()) == 1
+    assert made == [3, 3, 3]

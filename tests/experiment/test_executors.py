@@ -18,7 +18,7 @@ from clusters import Cluster, start_cluster
 from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare
-from tpstream.experiment import execute, executors
+from tpstream.experiment import compare as compare_module, executors
 from tpstream.experiment.executors import dask_executor
 from tpstream.experiment.store import RunResult, Store, kept_runs
 from tpstream.experiment.worker import FinishedChunk, StudyPolicy
@@ -73,12 +73,16 @@ def test_any_executor(alone: dict[str, bytes], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
-    """Processes, which unpack scenario and policies, write the same result files; a user's policy travels, too."""
+    """Processes write the same result files; a user's policy is sent there, a progress need not be fit for it."""
+    told: list[int] = []
     with ProcessPoolExecutor(2, get_context("spawn")) as processes:
         compare(world(), POLICIES, runs=12, folder=tmp_path, executor=processes)
-        found = compare(small(), [moody.POLICY], runs=4, executor=processes)
+        found = compare(
+            small(), [moody.POLICY], runs=4, executor=processes, progress=lambda rounds: told.extend([rounds])
+        )
     assert bytes_of(tmp_path) == alone
     assert found.records["moody"].runs.tolist() == [run for run in range(4) if not moody.fails(3, run)]
+    assert sum(told) == 4 * 60
 
 
 @pytest.mark.slow
@@ -199,7 +203,7 @@ def test_an_interruption_does_not_wait_for_long_runs(monkeypatch: pytest.MonkeyP
         if next(calls) == 5:
             _thread.interrupt_main()
 
-    monkeypatch.setattr(execute, "can_use_processes", lambda _: False)
+    monkeypatch.setattr(compare_module, "can_use_processes", lambda _: False)
     with pytest.raises(KeyboardInterrupt):
         compare(small(horizon=40_000_000, drain=False), ["uniform"], runs=2, jobs=2, progress=interrupt)
     assert sum(told) < 40_000_000
@@ -245,6 +249,6 @@ def test_policies_that_do_not_travel() -> None:
 
 def test_one_core_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A program whose work cannot be shared is told so, and gets its result."""
-    monkeypatch.setattr(execute, "can_use_processes", lambda _: False)
+    monkeypatch.setattr(compare_module, "can_use_processes", lambda _: False)
     assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy").records["uniform"]) == 4
     assert 'event="only one core is used"' in capsys.readouterr().err

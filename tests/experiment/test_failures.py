@@ -14,8 +14,8 @@ from studies import TOML, small
 from tpstream import Scenario, compare, read_log, sweep
 from tpstream.cli.app import main
 from tpstream.engines import draws
-from tpstream.experiment.execute import how_to_repeat
-from tpstream.experiment.plan import make_cells
+from tpstream.experiment.compare import how_to_repeat
+from tpstream.experiment.plan import make_cell
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import StudyError
 from tpstream.model.world import World
@@ -162,8 +162,8 @@ def test_a_parameter_that_was_set_is_repeated() -> None:
     """The policy is written out with all its parameters, those that were set among them."""
     scenario = Scenario.load("setting-1")
     asked = request_policies(scenario.policies, ["ucb1", "tp-ucb-fr"])
-    (cell,) = make_cells(scenario, asked, {"policies.tp-ucb-fr.groups": [5]}, 3, ())
-    repeat = how_to_repeat(scenario, cell.settings, cell.policies[1].choice, 3, 7)
+    cell = make_cell(scenario, asked, {"policies.tp-ucb-fr.groups": 5}, 3, ())
+    repeat = how_to_repeat(cell.world.scenario, cell.policies[1].choice, 3, 7)
     assert "--policy tp-ucb-fr:groups=5,ties=random --horizon" in repeat
     assert "--set" not in repeat
 

@@ -16,9 +16,8 @@ from studies import small
 from tpstream import Study, compare
 from tpstream.analysis.intervals import bootstrap_interval, wilson_interval
 from tpstream.analysis.regret import PullCounts
-from tpstream.experiment.chunks import LENGTH, Chunker
-from tpstream.experiment.compare import make_plan
-from tpstream.experiment.plan import Plan, list_tasks
+from tpstream.experiment.executors import LENGTH, Chunker
+from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import paired
 from tpstream.experiment.store import RunResult, Store, pack, unpack
 from tpstream.model.errors import StudyError
@@ -230,9 +229,9 @@ def two_worlds(runs: int) -> Plan:
 def test_the_cut_leaves_nothing_out(runs: int, workers: int, paces: list[float]) -> None:
     """Whatever runs take, every run of every world is in one chunk, in order, and none is longer than it should be."""
     plan = two_worlds(runs)
-    chunker = Chunker(list_tasks(plan, lambda _: set()), plan, workers)
+    chunker = Chunker(list_work(plan, lambda *_: set()), workers, compiled=True)
     chunks = []
-    while chunker:
+    while chunker.runs:
         chunks.append(chunker.next_chunk())
         chunker.learn(chunks[-1], paces[len(chunks) % len(paces)] * len(chunks[-1].runs))
     for cell in plan.cells:
@@ -274,12 +273,13 @@ def test_a_store_keeps_all_or_nothing(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         with pytest.raises(StudyError, match=r"study\.sqlite"):
             store.keep([good, bad])
-        assert store.finished("entry") == set()
+        assert store.finished("entry", range(5)) == set()
         store.keep([good, RunResult("entry", 2, b"", 0.0, "tired"), RunResult("other", 0, b"y", 2.0)])
-        assert (store.finished("entry"), store.failures("entry", range(5)), store.size()) == ({0}, {2: "tired"}, 2)
+        failures = store.records("entry", range(5)).failures
+        assert (store.finished("entry", range(5)), failures, store.size()) == ({0}, {2: "tired"}, 2)
         store.keep([RunResult("entry", 2, b"z", 3.0)])
-        assert store.failures("entry", range(5)) == {}
         records = store.records("entry", range(5))
+        assert records.failures == {}
         assert (records.runs.tolist(), records.measures.packed, records.seconds.tolist()) == (
             [0, 2],
             [b"x", b"z"],

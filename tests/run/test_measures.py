@@ -8,7 +8,7 @@ from studies import small
 
 from tpstream import Study, compare, sweep
 from tpstream.analysis.intervals import t_interval
-from tpstream.run.measures import Measures, RunMeasures
+from tpstream.run.loop import Measures, RunMeasures
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ A group is a dataclass whose fields are options; a command names it as the type 
 app.py). An option that is handed on to `compare` needs nothing but a field of `RunFlags` here.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -110,10 +111,8 @@ def load_plugins(paths: list[Path] | None) -> None:
 
 
 def cores(jobs: int | None) -> int:
-    """The number of cores to use: what `--jobs` says, else all."""
-    from tpstream.experiment.executors import default_jobs
-
-    return jobs or default_jobs()
+    """The number of cores to use: what `--jobs` says, else all that this process may use."""
+    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,45 @@
-"""Comparing policies over many runs: `compare`."""
+"""Comparing policies over many runs: `compare`, and how it carries out a plan.
 
+What the store lacks is run and kept, and the results are built from the store. One run alone takes a shorter way.
+"""
+
+import shlex
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from pathlib import Path
-from typing import Unpack
+from typing import Protocol, Unpack, runtime_checkable
+
+import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
-from tpstream.experiment.execute import check_jobs, refuse_if_all_failed, run_once, run_study
-from tpstream.experiment.folder import export
-from tpstream.experiment.plan import make_plan
-from tpstream.experiment.result import Study
+from tpstream.engines.engine import select
+from tpstream.experiment.executors import Chunker, can_use_processes, count_workers, run_chunks
+from tpstream.experiment.folder import export, open_folder
+from tpstream.experiment.plan import Plan, list_work, make_plan
+from tpstream.experiment.result import FailedRun, Study
+from tpstream.experiment.store import Records, Store
+from tpstream.experiment.worker import Chunk
+from tpstream.model.errors import LogError, StudyError
+from tpstream.model.notes import logger
+from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
-from tpstream.run.options import RunKeywords, run_options
-from tpstream.scenario.policy_choice import request_policies, with_kinds
+from tpstream.run.loop import counted_rounds, run_policies
+from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
+from tpstream.scenario.overrides import steps_of
+from tpstream.scenario.plugins import loaded_plugins
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
+from tpstream.scenario.tables import policy_spec, toml_text
+
+
+@runtime_checkable
+class Expecting(Protocol):
+    """A progress that wants to know beforehand how many rounds there are."""
+
+    def expect(self, rounds: int) -> None:
+        """Take the number of rounds that are going to be reported."""
+        ...
 
 
 def compare(
@@ -80,11 +106,10 @@ def compare(
     >>> study.table()[["policy", "runs"]].values.tolist()
     [['ucb1', 3], ['tp-ucb-ew', 3]]
     """
-    check_jobs(jobs)
     asked = run_options(logs, **options)
     if baselines:
         policies = with_kinds(scenario.policies, policies, [CLAIRVOYANT, WAITING])
-    if runs == 1 and first >= 0 and folder is None and executor is None:
+    if runs == 1 and jobs >= 1 and first >= 0 and folder is None and executor is None:
         seed = scenario.seed if seed is None else seed
         study = run_once(scenario, request_policies(scenario.policies, policies), first, seed, rounds, asked)
     else:
@@ -94,3 +119,143 @@ def compare(
     if folder is not None:
         export(Path(folder), study.tables())
     return study
+
+
+def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor | None) -> list[Study]:
+    """Run what is missing of the plan, and return the result of every cell."""
+    if jobs < 1:
+        raise StudyError(f"jobs must be at least 1, got {jobs}")
+    plan = plan if folder is None else open_folder(folder, plan)
+    with Store(folder) as store:
+        work = list_work(plan, store.finished)
+        if plan.options.log is not None:
+            wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
+            check_logs(plan.options.log, wanted)
+        _report_beforehand(plan, work, folder)
+        processes = jobs > 1 and can_use_processes(one for cell in plan.cells for one in cell.policies)
+        if jobs > 1 and executor is None and not (processes or plan.compiled):
+            logger().warning("only one core is used", remedy='put the call under if __name__ == "__main__":')
+        chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
+        cores = min(jobs, chunker.runs) if processes else 1
+        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
+            for some in results:
+                store.keep(some)
+        return [
+            make_study(
+                " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
+                cell.world.scenario,
+                [(one.choice, store.records(one.result_key, plan.runs)) for one in cell.policies],
+                plan.seed,
+                plan.rounds,
+                plan.options.log,
+            )
+            for cell in plan.cells
+        ]
+
+
+def run_once(
+    scenario: Scenario,
+    requests: Sequence[PolicyRequest],
+    run: int,
+    seed: int,
+    rounds: Sequence[int],
+    options: RunOptions,
+) -> Study:
+    """One run of every policy in this process, without plan, store or worker."""
+    problem = scenario.problem()
+    choices = [request.choose(problem) for request in requests]
+    for choice in choices:
+        select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error
+    if options.log is not None:
+        check_logs(options.log, [(choice.label, run) for choice in choices])
+    if isinstance(options.progress, Expecting):
+        options.progress.expect(scenario.horizon * len(choices))
+    results = run_policies(scenario, choices, seed, run, counted_rounds(scenario.horizon, rounds), options)
+    found = []
+    for choice, result in zip(choices, results, strict=True):
+        fine = [result] if result.failure is None else []
+        measures, seconds = [one.measures for one in fine], np.array([one.seconds for one in fine])
+        failures = {} if result.failure is None else {run: result.failure}
+        found.append((choice, Records(np.full(len(fine), run), measures, seconds, failures)))
+    return make_study(scenario.name, scenario, found, seed, rounds, options.log)
+
+
+def make_study(
+    name: str,
+    scenario: Scenario,
+    found: Sequence[tuple[PolicyChoice, Records]],
+    seed: int,
+    rounds: Sequence[int],
+    log: LogOptions | None,
+) -> Study:
+    """The result of some policies in a scenario; `rounds` are those that were asked for besides the last."""
+    problem = scenario.problem()
+    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
+    return Study(
+        name=name,
+        seed=seed,
+        arms=problem.names,
+        means=problem.means,
+        rounds=counted_rounds(scenario.horizon, rounds),
+        chosen=np.unique([*rounds, scenario.horizon]),
+        records={choice.label: records for choice, records in found},
+        logs={
+            choice.label: [log.path(choice.label, int(run)) for run in records.runs] if log else []
+            for choice, records in found
+        },
+        failures=tuple(
+            FailedRun(name, choice.label, run, seed, reason, how_to_repeat(scenario, choice, seed, run))
+            for choice, records in found
+            for run, reason in records.failures.items()
+        ),
+    )
+
+
+def refuse_if_all_failed(studies: Sequence[Study]) -> None:
+    """Raise if no run of any study was finished: there is nothing to show."""
+    if not any(len(records) for study in studies for records in study.records.values()):
+        failures = [failure for study in studies for failure in study.failures]
+        raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
+
+
+def how_to_repeat(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -> str:
+    """A command that repeats one run alone; a call where scenario or policy exist in Python only."""
+    if scenario.source is None or choice.form.name not in POLICIES.names():
+        return f"simulate(scenario, {choice.label!r}, seed={seed}, run={run})"
+    of_world = {path: value for path, value in scenario.settings.items() if steps_of(path)[0] != "policies"}
+    if len(of_world) == len(scenario.settings):
+        policy = choice.label
+    else:  # a parameter was set: name all of them
+        policy = policy_spec(choice.form.name, choice.parameters.model_dump(mode="json", exclude_none=True))
+    words = ["tpstream", "run", scenario.source, "--policy", policy, "--horizon", str(scenario.horizon)]
+    for path, value in of_world.items():
+        words += ["--set", f"{path}={toml_text(value)}"]
+    for plugin in loaded_plugins():
+        words += ["--plugin", str(plugin.path)]
+    return shlex.join([*words, "--seed", str(seed), "--run", str(run)])
+
+
+def check_logs(log: LogOptions, wanted: Sequence[tuple[str, int]]) -> None:
+    """Raise before any run starts if the log of one of these policies and runs could not be written."""
+    if log.place.exists() and not log.place.is_dir():
+        raise LogError(f"{log.place}: is a file; give a folder for the logs")
+    there = [path.name for path in (log.path(label, run) for label, run in wanted) if path.exists()]
+    if there and not log.force:
+        raise LogError(
+            f"{log.place}: there is a log already, {there[0]}; choose another folder, or overwrite with --force"
+        )
+
+
+def _report_beforehand(plan: Plan, work: Sequence[Chunk], folder: Path | None) -> None:
+    """Tell the progress how many rounds there are, and how many of them an earlier command did."""
+    progress = plan.options.progress
+    horizons = {one.result_key: cell.world.scenario.horizon for cell in plan.cells for one in cell.policies}
+    total = sum(horizons.values()) * len(plan.runs)
+    missing = sum(chunk.total_rounds for chunk in work)
+    if isinstance(progress, Expecting):
+        progress.expect(total)
+    if progress is not None and missing < total:
+        progress(total - missing)
+    if folder is not None:
+        kept = len(horizons) * len(plan.runs) - sum(len(chunk.runs) * len(chunk.policies) for chunk in work)
+        logger(scenario=plan.scenario.name, seed=plan.seed).debug("study goes on", folder=str(folder), kept_runs=kept)

@@ -1,12 +1,16 @@
-"""Who runs a study's chunks: this process, a pool of processes, Dask workers, or any executor that a user brings."""
+"""How a study's runs are cut into chunks, and who runs these.
+
+Chunks are long enough to be worth sending to a worker, and short enough to be shared out evenly. They are run by this
+process, a pool of processes, Dask workers, or any executor that a user brings.
+"""
 
 import math
-import os
 import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -17,11 +21,11 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tpstream.experiment.chunks import Chunker
 from tpstream.experiment.store import RunResult
 from tpstream.experiment.worker import Chunk, FinishedChunk, StudyPolicy, run_chunk
 from tpstream.model.errors import StudyError, TpstreamError
@@ -29,7 +33,6 @@ from tpstream.policies.base import SharedPolicy
 from tpstream.run.loop import error_line
 from tpstream.run.options import Progress
 
-Returned = TypeVar("Returned")
 Results = Generator[list[RunResult], None, None]
 """The results of one chunk after the other, as they come."""
 AHEAD = 3
@@ -45,39 +48,87 @@ UNKNOWN_WORKERS = 8
 CONNECT_SECONDS = 10
 """Seconds in which a Dask scheduler must answer."""
 RECOUNT_SECONDS = 2.0
-"""Seconds after which the workers of a Dask cluster are counted again: clusters grow."""
+"""Seconds after which the workers are counted again: clusters grow."""
+LENGTH = 0.5
+"""Seconds that a chunk should take: about a hundred times what it costs to send one to another machine."""
+LENGTH_PER_WORKER = 0.01
+"""The same for each of many workers: however many there are, no more than a hundred chunks a second come back."""
+SHARES = 4
+"""At least so many chunks for each worker, so that none waits long for the last one."""
 
 
-def default_jobs() -> int:
-    """One job for each core that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class Chunker:
+    """Cuts runs of one world and its policies into chunks, by the time that such runs took so far.
+
+    The cost of a round varies a thousandfold between engines, rewards and policies, so it is measured and not
+    guessed. How the runs are cut changes no result: results are kept run by run.
+    """
+
+    def __init__(self, work: Sequence[Chunk], workers: int, *, compiled: bool) -> None:
+        self._work = deque(work)
+        self._workers = workers
+        self._compiled = compiled
+        self._seconds_per_run: dict[tuple[str, ...], float] = {}
+
+    @property
+    def runs(self) -> int:
+        """How many runs are left."""
+        return sum(len(chunk.runs) for chunk in self._work)
+
+    @property
+    def measured(self) -> bool:
+        """Whether it is known of any run how long it took."""
+        return bool(self._seconds_per_run)
+
+    @property
+    def expected(self) -> float:
+        """The seconds that one worker would need for all that is left; infinity as long as nothing was measured."""
+        return self.runs * max(self._seconds_per_run.values(), default=math.inf)
+
+    @property
+    def guess(self) -> float:
+        """Roughly the seconds of the next run, before anything was measured."""
+        chunk = self._work[0]
+        events = chunk.total_rounds // len(chunk.runs) * chunk.world.scenario.span
+        return events * SECONDS_PER_EVENT[self._compiled]
+
+    def next_chunk(self) -> Chunk:
+        """The next runs, as a chunk; only one as long as nothing like it was measured."""
+        chunk = self._work.popleft()
+        # A world that was not met yet is taken to be like those that were, at the slowest.
+        slowest = max(self._seconds_per_run.values(), default=LENGTH)
+        seconds = self._seconds_per_run.get(chunk.keys, slowest)
+        fair = -(-(self.runs + len(chunk.runs) - 1) // (SHARES * self._workers))
+        length = max(LENGTH, LENGTH_PER_WORKER * self._workers)
+        most = max(1, min(int(length / max(seconds, 1e-6)), fair))
+        if len(chunk.runs) > most:
+            self._work.appendleft(replace(chunk, runs=chunk.runs[most:]))
+        return replace(chunk, runs=chunk.runs[:most])
+
+    def learn(self, chunk: Chunk, seconds: float) -> None:
+        """Remember what a run of this chunk took; the last one counts, since the first ones compile."""
+        self._seconds_per_run[chunk.keys] = seconds / len(chunk.runs)
 
 
 def count_workers(executor: Executor) -> int:
-    """How many calls an executor runs at a time; Python's own pools and ours for Dask tell."""
+    """How many calls an executor runs at a time; Python's own pools and the executors of Dask clients tell."""
+    client: Any = getattr(executor, "_client", None)
+    if hasattr(client, "nthreads"):
+        return max(1, int(sum(client.nthreads().values())))
     return getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
 
 
-def run_chunks(
-    chunker: Chunker,
-    progress: Progress | None,
-    *,
-    executor: Executor | None,
-    jobs: int,
-    compiled: bool,
-    processes: bool,
-) -> Results:
+def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: Executor | None, jobs: int) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
-    On several cores, long work goes to a pool of processes, if policies can be sent there (`processes`). Short work is
-    not worth their start and is done here.
+    On several cores long work goes to a pool of processes. Short work is not worth their start and is done here.
     """
     if executor is not None:
         yield from _run_on(executor, chunker, progress)
         return
-    if jobs > 1 and processes and chunker.events * SECONDS_PER_EVENT[compiled] < 1:
+    if jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, most=TRIALS)
-    if jobs > 1 and processes and chunker and chunker.expected >= WORTH:
+    if jobs > 1 and chunker.runs and chunker.expected >= WORTH:
         yield from _run_in_processes(chunker, jobs, progress)
     else:
         yield from _run_here(chunker, progress)
@@ -86,7 +137,7 @@ def run_chunks(
 def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.inf) -> Results:
     """Run chunks in this process, at most so many."""
     done = 0
-    while chunker and done < most:
+    while chunker.runs and done < most:
         chunk = chunker.next_chunk()
         finished = run_chunk(chunk, progress)
         chunker.learn(chunk, finished.seconds)
@@ -95,7 +146,9 @@ def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.in
 
 
 def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) -> Results:
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_end_silently) as pool:
+    # At an interruption a process of the pool ends without a traceback: the first process reports it.
+    quiet = (signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
         try:
             yield from _run_on(pool, chunker, progress)
         except BaseException:
@@ -104,18 +157,16 @@ def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) ->
             raise
 
 
-def _end_silently() -> None:
-    """Let a process of the pool end at an interruption without a traceback: the first process reports it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> Results:
     """Submit chunks, a few ahead for each worker, and yield their results as they come."""
     waiting: dict[Future[FinishedChunk], Chunk] = {}
+    workers, counted = count_workers(executor), time.monotonic()
     try:
-        while chunker or waiting:
+        while chunker.runs or waiting:
+            if time.monotonic() - counted > RECOUNT_SECONDS:
+                workers, counted = count_workers(executor), time.monotonic()
             # Until something was measured chunks are short, and not many of them should be on their way.
-            while chunker and len(waiting) < (AHEAD if chunker.measured else 1) * count_workers(executor):
+            while chunker.runs and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
                 chunk = chunker.next_chunk()
                 waiting[executor.submit(run_chunk, chunk)] = chunk
             # In short turns, since not every system wakes a waiting thread for an interruption.
@@ -143,7 +194,7 @@ def _result_of(future: "Future[FinishedChunk]", chunk: Chunk) -> FinishedChunk:
         raise
     except Exception as error:  # noqa: BLE001 (whatever the executor of a user may raise)
         text = error_line(error)
-        lost = [RunResult(one.result_key, run, b"", 0.0, text) for run in chunk.runs for one in chunk.policies]
+        lost = [RunResult(key, run, b"", 0.0, text) for run in chunk.runs for key in chunk.keys]
         return FinishedChunk(lost, 0.0)
 
 
@@ -179,36 +230,8 @@ def can_be_sent(policy: StudyPolicy) -> bool:
     return True
 
 
-class DaskExecutor(Executor):
-    """The executor of a Dask client, which also knows how many chunks its workers run at a time."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        # Not pure: equal calls would be done once, and naming them by their content takes longer than sending them.
-        self._executor = client.get_executor(pure=False)
-        self._threads = 1
-        self._counted = -math.inf
-
-    @property
-    def _max_workers(self) -> int:
-        """The threads of all workers; the name is that in Python's own pools."""
-        if time.monotonic() - self._counted > RECOUNT_SECONDS:
-            self._threads = max(1, sum(self._client.nthreads().values()))
-            self._counted = time.monotonic()
-        return self._threads
-
-    def submit(self, function: Callable[..., Returned], /, *given: Any, **named: Any) -> "Future[Returned]":
-        """Send a call to some worker; one that dies with a worker is sent to another."""
-        future: Future[Returned] = self._executor.submit(function, *given, **named)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 (Python's)
-        """Wait for what was sent, or give it up; workers and scheduler go on."""
-        self._executor.shutdown(wait=wait and not cancel_futures)
-
-
 @contextmanager
-def dask_executor(address: str) -> Iterator[DaskExecutor]:
+def dask_executor(address: str) -> Iterator[Executor]:
     """An executor on the workers of the Dask scheduler at this address, e.g. tcp://host:8786."""
     try:
         from distributed import Client  # noqa: PLC0415 (an extra that few need)
@@ -221,9 +244,6 @@ def dask_executor(address: str) -> Iterator[DaskExecutor]:
         raise StudyError(
             f"no Dask scheduler answers at {address} ({reason}); start one with `dask scheduler`"
         ) from None
-    with client:
-        executor = DaskExecutor(client)
-        try:
-            yield executor
-        finally:
-            executor.shutdown(wait=False)
+    with client:  # which gives up, when it is left, what was not done
+        # Not pure: equal calls would be done once, and naming them by their content takes longer than sending them.
+        yield client.get_executor(pure=False)

@@ -3,7 +3,6 @@
 Result files: tables of a study, the same to the last byte however the study was done.
 """
 
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from tpstream.experiment.identity import SCHEMA, code_hash, hash_of, identify_world, maker
+from tpstream.experiment.identity import SCHEMA, hash_of, identify_world, policy_code
 from tpstream.experiment.plan import Plan
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError
@@ -61,7 +60,7 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "versions": package_versions(),
         "sweep": {path: list(values) for path, values in plan.sets.items()},
         "policies": {
-            one.label: {"kind": one.form.name, "given": dict(one.given), "code": code_hash(maker(one.form))}
+            one.label: {"kind": one.form.name, "given": dict(one.given), "code": policy_code(one.form)}
             for one in plan.requests
         },
         "runs": plan.runs.stop,
@@ -82,15 +81,13 @@ def _read(place: Path) -> dict[str, Any]:
 
 def _refuse_another(folder: Path, kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Raise at the first thing that differs and must not."""
-    fixed = [key for key in wanted if key not in GROWS]
-    pairs = [(key, kept.get(key), wanted[key]) for key in fixed]
+    pairs = [(key, kept.get(key), wanted[key]) for key in wanted if key not in GROWS]
     pairs += [
-        (f"policies.{label}", kept["policies"][label], wanted["policies"][label])
-        for label in wanted["policies"]
+        (f"policies.{label}", kept["policies"][label], policy)
+        for label, policy in wanted["policies"].items()
         if label in kept["policies"]
     ]
-    pairs.append(("sweep", list(kept["sweep"]), list(wanted["sweep"])))
-    for name, there, here in pairs:
+    for name, there, here in [*pairs, ("sweep", list(kept["sweep"]), list(wanted["sweep"]))]:
         found = first_difference(there, here, name)
         if found:
             path, old, new = found
@@ -137,9 +134,13 @@ def export(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     The results of the runs are written in three formats. Times are in a table of their own, since no two studies take
     equally long, and all other files of a repeated study are equal to the last byte.
     """
-    files = {f"{name}.csv": _csv(table) for name, table in tables.items()}
-    files |= {"results.parquet": _parquet(tables["results"]), "results.json": _json(tables["results"])}
-    files["table.csv"] = _csv(tables["table"].drop(columns="seconds_per_run"))
+    results, without_times = tables["results"], tables["table"].drop(columns="seconds_per_run")
+    files = {
+        f"{name}.csv": table.to_csv(index=False, lineterminator="\n").encode()
+        for name, table in {**tables, "table": without_times}.items()
+    }
+    files["results.parquet"] = results.to_parquet(index=False)
+    files["results.json"] = (results.to_json(orient="records", double_precision=15) + "\n").encode()
     try:
         for name, content in files.items():
             write_whole(folder / name, content)
@@ -147,17 +148,3 @@ def export(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
         raise StudyError(
             f"{folder}: the results cannot be written ({error.strerror}); make room, then repeat"
         ) from None
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False, lineterminator="\n").encode()
-
-
-def _json(frame: pd.DataFrame) -> bytes:
-    return (frame.to_json(orient="records", lines=False, double_precision=15) + "\n").encode()
-
-
-def _parquet(frame: pd.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    return buffer.getvalue()

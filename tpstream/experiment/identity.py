@@ -29,31 +29,23 @@ def hash_of(value: Any) -> str:
 
 def identify_world(scenario: Scenario) -> dict[str, Any]:
     """All that the numbers of a run depend on besides policy, seed and run, with the content of files and plug-ins."""
-    keys = {key: value for key, value in scenario.resolved().items() if key not in {"name", "seed", "policies"}}
-    return {**keys, "files": file_hashes(scenario), "code": plugin_hashes(keys)}
+    everything = scenario.resolved()
+    keys = {key: value for key, value in everything.items() if key not in {"name", "seed", "policies"}}
+    paths = {name: scenario.folder / name for name in sorted(set(_files_in(everything)))}
+    files = {name: file_hash(path) for name, path in paths.items() if path.is_file()}
+    return {**keys, "files": files, "code": plugin_hashes(keys)}
 
 
-def identify_policy(choice: PolicyChoice) -> dict[str, Any]:
-    """Kind, parameters, and the code of a policy that is not ours."""
-    parameters = choice.parameters.model_dump(mode="json")
-    return {"kind": choice.form.name, "parameters": parameters, "code": code_hash(maker(choice.form))}
-
-
-def result_key(world: str, policy: dict[str, Any], seed: int, rounds: list[int]) -> str:
+def result_key(world: str, choice: PolicyChoice, seed: int, rounds: list[int]) -> str:
     """The hash under which the runs of a policy in a world are kept; `rounds` are those at which pulls are counted."""
+    parameters = choice.parameters.model_dump(mode="json")
+    policy = {"kind": choice.form.name, "parameters": parameters, "code": policy_code(choice.form)}
     return hash_of({"schema": SCHEMA, "world": world, "policy": policy, "seed": seed, "rounds": rounds})
 
 
-def maker(form: PolicyForm) -> Any:
-    """The function of a policy whose file is the policy's."""
-    return getattr(form.decide, "py_func", form.decide) if isinstance(form, SharedPolicy) else form.create
-
-
-def file_hashes(scenario: Scenario) -> dict[str, str]:
-    """The content of every file that the scenario names, by its name there."""
-    names = sorted(set(_files_in(scenario.resolved())))
-    paths = {name: scenario.folder / name for name in names}
-    return {name: file_hash(path) for name, path in paths.items() if path.is_file()}
+def policy_code(form: PolicyForm) -> str | None:
+    """The content of the file that defines a policy; None for our own."""
+    return code_hash(getattr(form.decide, "py_func", form.decide) if isinstance(form, SharedPolicy) else form.create)
 
 
 def file_hash(path: Path) -> str:

@@ -1,20 +1,17 @@
 """The plan of a study: the worlds and policies of its cells, and the runs that are still to be done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, replace
+from itertools import groupby, product
 from typing import Any
 
-import numpy as np
-
-from tpstream.analysis.regret import checkpoints
 from tpstream.engines.engine import select
-from tpstream.experiment.identity import hash_of, identify_policy, identify_world, result_key
-from tpstream.experiment.worker import StudyPolicy, StudyWorld
-from tpstream.log.formats import check_streams
+from tpstream.experiment.identity import hash_of, identify_world, result_key
+from tpstream.experiment.worker import Chunk, StudyPolicy, StudyWorld
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.policies.base import PolicyForm
+from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
 from tpstream.scenario.overrides import Setting, set_key, set_parameter, steps_of
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies
@@ -49,18 +46,6 @@ class Plan:
     """Whether the compiled engine serves every policy in every cell."""
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """One run of one world, under the policies for which it is not finished yet."""
-
-    world: StudyWorld
-    policies: tuple[StudyPolicy, ...]
-    rounds: Ints
-    run: int
-    keys: tuple[str, ...]
-    """The result keys of the policies; tasks with the same ones can share a chunk."""
-
-
 def make_plan(
     scenario: Scenario,
     policies: Sequence[str | PolicyForm] | None,
@@ -77,11 +62,9 @@ def make_plan(
         raise StudyError(f"runs must be at least 1, got {runs.stop - runs.start}")
     if runs.start < 0:
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
-    if options.log is not None and options.log.format is not None:
-        check_streams(options.log.format)
     seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
-    cells = make_cells(scenario, requests, sets, seed, chosen, together=together)
+    cells = tuple(make_cell(scenario, requests, settings, seed, chosen) for settings in points(sets, together=together))
     compiled = all(
         select(options.engine, policy.choice.form, cell.world.scenario.timing()) == "compiled"
         for cell in cells
@@ -90,47 +73,33 @@ def make_plan(
     return Plan(scenario, tuple(requests), sets, cells, seed, runs, chosen, options, compiled)
 
 
-def make_cells(
-    scenario: Scenario,
-    requests: Sequence[PolicyRequest],
-    sets: Mapping[str, Sequence[Any]],
-    seed: int,
-    rounds: Sequence[int],
-    *,
-    together: bool = False,
-) -> tuple[Cell, ...]:
-    """A cell for each combination of values: all combinations, or the first of each set, the second of each, ..."""
+def points(sets: Mapping[str, Sequence[Any]], *, together: bool) -> list[dict[str, Any]]:
+    """The settings of each cell: all combinations of values, or the first of each set, the second of each, ..."""
     for path, values in sets.items():
         if not values:
             raise StudyError(f"sweep: {path}: has no values; give at least one")
-    lengths = {len(values) for values in sets.values()}
-    if together and len(lengths) > 1:
+    if together and len({len(values) for values in sets.values()}) > 1:
         told = ", ".join(f"{path} has {len(values)}" for path, values in sets.items())
         raise StudyError(f"sweep: sets that go together need equally many values; {told}")
-    points = zip(*sets.values(), strict=True) if together else product(*sets.values())
-    return tuple(
-        make_cell(scenario, requests, [Setting(path, one) for path, one in zip(sets, point, strict=True)], seed, rounds)
-        for point in points
-    )
+    found = zip(*sets.values(), strict=True) if together else product(*sets.values())
+    return [dict(zip(sets, values, strict=True)) for values in found]
 
 
 def make_cell(
-    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting], seed: int, rounds: Sequence[int]
+    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Mapping[str, Any], seed: int, rounds: Sequence[int]
 ) -> Cell:
     """The cell with these settings."""
     here, choices = apply_settings(scenario, requests, settings)
     world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
-    policies = [
-        StudyPolicy(result_key(world.identity, identify_policy(choice), seed, counted.tolist()), choice)
-        for choice in choices
-    ]
-    return Cell({setting.path: setting.value for setting in settings}, world, tuple(policies), counted)
+    keys = [result_key(world.identity, choice, seed, counted.tolist()) for choice in choices]
+    return Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted)
 
 
 def apply_settings(
-    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Sequence[Setting]
+    scenario: Scenario, requests: Sequence[PolicyRequest], values: Mapping[str, Any]
 ) -> tuple[Scenario, list[PolicyChoice]]:
     """The scenario and the policies with these values of keys and of parameters."""
+    settings = [Setting(path, value) for path, value in values.items()]
     here, policies = scenario, list(requests)
     try:
         changes = [setting for setting in settings if steps_of(setting.path)[0] != "policies"]
@@ -142,38 +111,36 @@ def apply_settings(
         for setting in settings:
             if setting not in changes:
                 policies = set_parameter(policies, setting)
-        problem = here.problem()
-        return here, [one.choose(problem) for one in policies]
+        choices = [one.choose(here.problem()) for one in policies]
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise
         raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
+    return here.noted({**scenario.settings, **values}), choices
 
 
-def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
-    """The rounds up to which pulls are counted: those of every curve, and those that were asked for."""
-    for one in rounds:
-        if not 1 <= one <= horizon:
-            raise StudyError(f"rounds: {one} is not from 1 to the horizon {horizon}; leave it out")
-    return np.unique(np.concatenate([checkpoints(horizon), np.array(rounds, dtype=np.int64)]))
+def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Chunk]:
+    """What is to be done, consecutive runs that lack the same policies together.
 
-
-def list_tasks(plan: Plan, finished: Callable[[str], set[int]]) -> list[Task]:
-    """What is to be done, world by world; policies of several cells that share a world share its runs."""
+    Policies of several cells that share a world share its runs; `finished` tells the runs that a result key has.
+    """
     worlds: dict[str, tuple[Cell, dict[str, StudyPolicy]]] = {}
     for cell in plan.cells:
         policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
         policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
-    tasks = []
+    work, log = [], plan.options.log
+    options = replace(plan.options, progress=None)  # it need not be fit to be sent to another process
     for cell, policies in worlds.values():
-        done = {key: finished(key) for key in policies}
-        for run in plan.runs:
-            missing = tuple(one for key, one in policies.items() if run not in done[key] or _lacks_log(plan, one, run))
-            if missing:
-                keys = tuple(one.result_key for one in missing)
-                tasks.append(Task(cell.world, missing, cell.rounds, run, keys))
-    return tasks
-
-
-def _lacks_log(plan: Plan, policy: StudyPolicy, run: int) -> bool:
-    return plan.options.log is not None and not plan.options.log.path(policy.choice.label, run).exists()
+        done = {key: finished(key, plan.runs) for key in policies}
+        missing = {
+            run: tuple(
+                one
+                for key, one in policies.items()
+                if run not in done[key] or (log and not log.path(one.choice.label, run).exists())
+            )
+            for run in plan.runs
+        }
+        for lacking, runs in groupby(plan.runs, missing.__getitem__):
+            if lacking:
+                work.append(Chunk(cell.world, lacking, tuple(runs), plan.seed, cell.rounds, options))
+    return work

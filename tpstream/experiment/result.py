@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -166,7 +166,12 @@ class Study:
         pulled as often, with Wilson's interval. A measure that is a single number has its mean over the runs and
         Student's interval.
         """
-        return pd.DataFrame([self._row(policy) for policy in self.records])
+        return pd.DataFrame(self._rows)
+
+    @cached_property
+    def _rows(self) -> list[dict[str, object]]:
+        """The rows of the table; computed once, since the bootstrap takes long."""
+        return [self._row(policy) for policy in self.records]
 
     def _row(self, policy: str) -> dict[str, object]:
         records, finals = self.records[policy], self.regret(policy)[:, -1]
@@ -178,6 +183,9 @@ class Study:
         pulls, interval = self.pulled(policy)[:, -1], t_interval(finals)
         found = int(self._found_best(pulls).sum())
         low, high = bootstrap_interval(finals)
+        measures: dict[str, float] = {}
+        for name in self._number_names(policy):
+            measures |= t_interval(self.measure(policy, name).astype(np.float64)).columns(name)
         found_low, found_high = wilson_interval(found, len(records))
         return {
             "policy": policy,
@@ -191,18 +199,10 @@ class Study:
             "best_found": found / len(records),
             "best_found_low": found_low,
             "best_found_high": found_high,
-            **self._numbers(policy),
+            **measures,
             "failed": failed,
             "seconds_per_run": float(records.seconds.mean()),
         }
-
-    def _numbers(self, policy: str) -> dict[str, float]:
-        """The means and intervals of the measures that are single numbers."""
-        found: dict[str, float] = {}
-        for name in self._number_names(policy):
-            spread = t_interval(self.measure(policy, name).astype(np.float64))
-            found |= {name: float(spread.mean), f"{name}_low": float(spread.low), f"{name}_high": float(spread.high)}
-        return found
 
     def _number_names(self, policy: str) -> list[str]:
         """The names of the measures that are single numbers."""
@@ -250,8 +250,11 @@ class Study:
 
     def contrasts(self) -> pd.DataFrame:
         """The contrast of every two policies, a row each."""
-        found = [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
-        return pd.DataFrame(found, columns=list(Contrast.__dataclass_fields__))
+        return pd.DataFrame(self._contrasts, columns=list(Contrast.__dataclass_fields__))
+
+    @cached_property
+    def _contrasts(self) -> list[dict[str, object]]:
+        return [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
 
     def value(self, clairvoyant: str = CLAIRVOYANT, waiting: str = WAITING) -> pd.DataFrame:
         """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.

@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tpstream.experiment.identity import SCHEMA
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
-from tpstream.run.measures import Measures
+from tpstream.run.loop import Measures
 
 NAME = "study.sqlite"
 TABLES = """
@@ -96,11 +96,13 @@ class PackedMeasures:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The finished runs of one policy in one world, by number: their measures, and the seconds that they took."""
+    """The runs of one policy in one world: numbers, measures and seconds of the finished ones, and failures."""
 
     runs: Ints
     measures: Sequence[Measures] | PackedMeasures
     seconds: Floats
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """Why runs failed, by number."""
 
     def measure(self, name: str) -> NDArray[Any]:
         """One measure of every run, stacked along a new first axis."""
@@ -111,49 +113,24 @@ class Records:
         return len(self.runs)
 
 
-@dataclass(frozen=True, eq=False)
-class MemoryResults:
-    """Results that are kept in memory only, for a study without a folder."""
-
-    kept: dict[str, dict[int, RunResult]] = field(default_factory=dict)
-
-    def keep(self, results: Iterable[RunResult]) -> None:
-        """Keep the results."""
-        for one in results:
-            self.kept.setdefault(one.result_key, {})[one.run] = one
-
-    def finished(self, result_key: str) -> set[int]:
-        """The numbers of the finished runs under this key."""
-        return {run for run, one in self.kept.get(result_key, {}).items() if one.failure is None}
-
-    def records(self, result_key: str, runs: range) -> Records:
-        """The finished runs under this key whose numbers are in the range."""
-        found = [self.kept[result_key][run] for run in sorted(self.finished(result_key)) if run in runs]
-        return _records([(one.run, one.measures, one.seconds) for one in found])
-
-    def failures(self, result_key: str, runs: range) -> dict[int, str]:
-        """Why runs under this key failed, by number."""
-        kept = self.kept.get(result_key, {})
-        return {run: one.failure for run, one in sorted(kept.items()) if run in runs and one.failure is not None}
-
-
 class Store:
     """Results in a file of the study's folder, by result key (the hash of what was run) and number of the run.
+
+    Without a folder they are kept in memory, until the store is closed.
 
     One process at a time has it, by SQLite's own lock, which ends with the process. What one call of `keep` was given
     is there after a kill at any moment in whole or not at all: it is a transaction in a write-ahead log.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._place = folder / NAME
+    def __init__(self, folder: Path | None) -> None:
+        self._place = ":memory:" if folder is None else str(folder / NAME)
         with self._explained():
             self._database = sqlite3.connect(self._place, timeout=1)
-        try:
-            with self._explained():
+            try:
                 self._prepare()
-        except BaseException:
-            self._database.close()
-            raise
+            except BaseException:
+                self._database.close()
+                raise
 
     def _prepare(self) -> None:
         # The lock must be exclusive before the log begins: then it needs no shared memory, and network folders work.
@@ -179,25 +156,26 @@ class Store:
                     failed = (number, one.run, one.failure)
                     database.execute("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", failed)
 
-    def finished(self, result_key: str) -> set[int]:
-        """The numbers of the finished runs under this key."""
-        return {run for (run,) in self._select("run", "done", result_key)}
+    def finished(self, result_key: str, runs: range) -> set[int]:
+        """The finished runs under this key whose numbers are in the range."""
+        return {run for (run,) in self._select("run", "done", result_key, runs)}
 
     def records(self, result_key: str, runs: range) -> Records:
-        """The finished runs under this key whose numbers are in the range."""
-        return _records(self._select("run, measures, seconds", "done", result_key, runs))
+        """The runs under this key whose numbers are in the range."""
+        rows = self._select("run, measures, seconds", "done", result_key, runs)
+        return Records(
+            np.array([row[0] for row in rows], dtype=np.int64),
+            PackedMeasures([row[1] for row in rows]),
+            np.array([row[2] for row in rows], dtype=np.float64),
+            dict(self._select("run, failure", "failed", result_key, runs)),
+        )
 
-    def failures(self, result_key: str, runs: range) -> dict[int, str]:
-        """Why runs under this key failed, by number."""
-        return dict(self._select("run, failure", "failed", result_key, runs))
-
-    def _select(self, columns: str, table: str, result_key: str, runs: range | None = None) -> list[Any]:
-        """Rows of a table under this key, in the order of the runs; all of them, or those of a range of runs."""
+    def _select(self, columns: str, table: str, result_key: str, runs: range) -> list[Any]:
+        """Rows of a table under this key, for a range of runs and in their order."""
         query = f"SELECT {columns} FROM {table} JOIN keys USING (id) WHERE result_key = ?"  # noqa: S608 (our own words)
-        limits: tuple[int, ...] = () if runs is None else (runs.start, runs.stop)
-        query += " AND run >= ? AND run < ?" if limits else ""
+        values = (result_key, runs.start, runs.stop)
         with self._explained():
-            return self._database.execute(f"{query} ORDER BY run", (result_key, *limits)).fetchall()
+            return self._database.execute(f"{query} AND run >= ? AND run < ? ORDER BY run", values).fetchall()
 
     def size(self) -> int:
         """How many runs are finished, under all keys."""
@@ -225,15 +203,6 @@ class Store:
             raise StudyError(f"{self._place}: {error}; make room or check its permissions, then go on") from None
         except sqlite3.DatabaseError as error:
             raise StudyError(f"{self._place}: is not the store of a study ({error}); choose another folder") from None
-
-
-def _records(rows: Sequence[tuple[int, bytes, float]]) -> Records:
-    """The records of rows (run, packed measures, seconds)."""
-    return Records(
-        np.array([row[0] for row in rows], dtype=np.int64),
-        PackedMeasures([row[1] for row in rows]),
-        np.array([row[2] for row in rows], dtype=np.float64),
-    )
 
 
 def kept_runs(folder: Path) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from tpstream.experiment.execute import refuse_if_all_failed, run_study
+from tpstream.experiment.compare import refuse_if_all_failed, run_study
 from tpstream.experiment.folder import export
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import FailedRun, Study
@@ -117,14 +117,7 @@ def sweep(
     place = None if folder is None else Path(folder)
     varied = {path: list(values) for path, values in sets.items()}
     plan = make_plan(
-        scenario,
-        policies,
-        range(first, first + runs),
-        seed,
-        rounds,
-        run_options(**options),
-        varied,
-        together=together,
+        scenario, policies, range(first, first + runs), seed, rounds, run_options(**options), varied, together=together
     )
     studies = run_study(plan, jobs=jobs, folder=place, executor=executor)
     refuse_if_all_failed(studies)
@@ -136,8 +129,7 @@ def sweep(
 
 def column_values(values: Sequence[Any]) -> list[Any]:
     """The values of a sweep as a column of one type: numbers as they are, else text as in TOML."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        return list(values)
-    if all(isinstance(value, bool) for value in values):
+    truths = [isinstance(value, bool) for value in values]
+    if all(truths) or (not any(truths) and all(isinstance(value, int | float) for value in values)):
         return list(values)
     return [value if isinstance(value, str) else json.dumps(value) for value in values]

@@ -1,8 +1,9 @@
 """The unit of work of a study, in the form in which it travels to other processes, and the function that does it."""
 
+import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -60,35 +61,25 @@ class StudyWorld:
     def __reduce__(self) -> tuple[Any, ...]:
         """Send what the world is made of; other processes build it once and keep it, since a recording may be large."""
         scenario = self.scenario
-        recipe = WorldRecipe(self.identity, scenario.resolved(), scenario.folder, scenario.source)
-        return _receive_world, (loaded_plugins(), recipe, package_versions())
+        recipe = (self.identity, json.dumps(scenario.resolved()), scenario.folder, scenario.source)
+        return _receive_world, (loaded_plugins(), package_versions(), *recipe)
 
 
-@dataclass(frozen=True)
-class WorldRecipe:
-    """What a world is built from in another process; two are equal if their identities are."""
-
-    identity: str
-    keys: Mapping[str, Any] = field(compare=False)
-    folder: Path = field(compare=False)
-    source: str | None = field(compare=False)
-
-
-def _receive_world(plugins: tuple[Plugin, ...], recipe: WorldRecipe, versions: Mapping[str, str]) -> StudyWorld:
+def _receive_world(plugins: tuple[Plugin, ...], versions: Mapping[str, str], *recipe: Any) -> StudyWorld:
     load_elsewhere(plugins)
     here = package_versions()
     others = [f"{name} {here[name]} instead of {versions[name]}" for name in versions if here[name] != versions[name]]
     if others:
         raise StudyError(f"a worker has {', '.join(others)}; install the same versions everywhere")
-    return _build_world(recipe)
+    return _build_world(*recipe)
 
 
 @lru_cache(maxsize=8)
-def _build_world(recipe: WorldRecipe) -> StudyWorld:
-    scenario = Scenario.parse(recipe.keys, recipe.folder, source=recipe.source)
-    if hash_of(identify_world(scenario)) != recipe.identity:
+def _build_world(identity: str, keys: str, folder: Path, source: str | None) -> StudyWorld:
+    scenario = Scenario.parse(json.loads(keys), folder, source=source)
+    if hash_of(identify_world(scenario)) != identity:
         raise StudyError(f"{scenario.name}: a file or a plug-in is another one on a worker; copy it there")
-    return StudyWorld(scenario, recipe.identity)
+    return StudyWorld(scenario, identity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +95,13 @@ class Chunk:
     options: RunOptions
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The result keys of its policies."""
+        return tuple(policy.result_key for policy in self.policies)
+
+    @property
     def total_rounds(self) -> int:
-        """The rounds of all its policies and runs together."""
+        """The rounds of all its runs and policies together."""
         return len(self.runs) * len(self.policies) * self.world.scenario.horizon
 
 
@@ -122,13 +118,11 @@ def run_chunk(chunk: Chunk, progress: Progress | None = None) -> FinishedChunk:
     began = time.perf_counter()
     options = replace(chunk.options, progress=progress)
     choices = [policy.choice for policy in chunk.policies]
-    results = [
-        RunResult(policy.result_key, run, pack(found.measures), found.seconds, found.failure)
-        for run in chunk.runs
-        for policy, found in zip(
-            chunk.policies,
-            run_policies(chunk.world.scenario, choices, chunk.seed, run, chunk.rounds, options),
-            strict=True,
-        )
-    ]
+    results = []
+    for run in chunk.runs:
+        found = run_policies(chunk.world.scenario, choices, chunk.seed, run, chunk.rounds, options)
+        results += [
+            RunResult(key, run, pack(one.measures), one.seconds, one.failure)
+            for key, one in zip(chunk.keys, found, strict=True)
+        ]
     return FinishedChunk(results, time.perf_counter() - began)

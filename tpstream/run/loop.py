@@ -1,29 +1,62 @@
-"""The loop of one run: several policies take turns in one world and share the random numbers that they are paid by."""
+"""The loop of one run: several policies take turns in one world and share the random numbers that they are paid by.
+
+What a run reports are its measures: numbers and arrays by name, gathered batch by batch while the run goes on. A new
+measure is added here, in `RunMeasures`. It then travels by its name through the store to `Study.measure`, and one that
+is a single number gets its columns in the tables of results.
+"""
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws
 from tpstream.engines.engine import Bus, open_engine
 from tpstream.log.schema import Detail, Header, package_versions
 from tpstream.log.writer import LogWriter
-from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import LogError, TpstreamError
+from tpstream.model.arrays import Ints
+from tpstream.model.errors import LogError, StudyError, SubscriberError, TpstreamError, user_code
 from tpstream.model.events import Events, Kind
+from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
-from tpstream.model.world import World
-from tpstream.run.measures import Measures, RunMeasures
-from tpstream.run.options import Progress, RunOptions
-from tpstream.run.sinks import subscribe_all
+from tpstream.model.world import Problem, World
+from tpstream.run.options import Progress, RunOptions, SinkChoice
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
 from tpstream.timing.pipeline import decision_times
+
+Measures = Mapping[str, NDArray[Any]]
+"""The measures of one run by name; a single number is an array without dimensions."""
+
+
+class RunMeasures:
+    """Gathers the measures of one run under one policy."""
+
+    def __init__(self, problem: Problem, rounds: Ints) -> None:
+        self._pulls = PullCounts(problem.arms, rounds)
+
+    def add(self, arms: Ints) -> None:
+        """Take the arms that were pulled in the next rounds."""
+        self._pulls.add(arms)
+
+    def values(self) -> Measures:
+        """All measures; `pulls` is how often each arm was pulled up to each checkpoint, of shape (rounds, arms)."""
+        return {"pulls": self._pulls.counts()}
+
+
+def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
+    """The rounds up to which pulls are counted: those of every curve, and those that were asked for."""
+    for one in rounds:
+        if not 1 <= one <= horizon:
+            raise StudyError(f"rounds: {one} is not from 1 to the horizon {horizon}; leave it out")
+    return np.unique(np.concatenate([checkpoints(horizon), np.array(rounds, dtype=np.int64)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +84,7 @@ class ProgressMeter:
 
     def finish(self) -> None:
         """Report what is left: the run is over, if not by its last round."""
-        if self._left:
-            self.add(self._left)
+        self.add(self._left)
 
 
 def run_policies(
@@ -67,20 +99,14 @@ def run_policies(
     results: dict[int, PolicyResult] = {}
     remaining = list(range(len(choices)))
     while remaining:
+        left = [choices[number] for number in remaining]
         try:
-            found = _run_policies_in_turn(
-                scenario,
-                [choices[number] for number in remaining],
-                seed,
-                run,
-                rounds,
-                options,
-                meter,
-            )
+            found = _run_policies_in_turn(scenario, left, seed, run, rounds, options, meter)
             results |= dict(zip(remaining, found, strict=True))
             break
         except PolicyFailure as failure:
-            results[remaining.pop(failure.number)] = PolicyResult(failure=str(failure))
+            number, reason = failure.args
+            results[remaining.pop(number)] = PolicyResult(failure=reason)
             if options.log is not None:  # the logs of the others were begun
                 options = replace(options, log=replace(options.log, force=True))
     meter.finish()
@@ -143,7 +169,8 @@ def start_run(
     if path is not None and options.log is not None:
         writer = stack.enter_context(LogWriter(path, header, format=options.log.format, force=options.log.force))
         (pulls_only if detail == "pulls" else engine.bus).subscribe(f"log {path}", writer)
-    subscribe_all(engine.bus, options.sinks, header, stack)
+    for sink in options.sinks:
+        stack.enter_context(_subscribed(sink, engine.bus, header))
     batches = engine.round_batches()
     if not pulls_only.names:
         return batches
@@ -175,36 +202,54 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, d
 
 
 def _publish_pulls(world: World, batches: Iterator[Ints], bus: Bus) -> Iterator[Ints]:
-    """The same batches of arms; on the way the pulls of each are published as events, and nothing else."""
+    """The same batches of arms; on the way the pulls of each are published as events, and nothing else.
+
+    These events are numbered among themselves and have no totals that a policy was shown.
+    """
     times = None if world.timing.arrivals.regular else decision_times(world)
     done = 0
     for arms in batches:
         rounds = np.arange(done + 1, done + len(arms) + 1)
-        bus.publish(_pull_events(rounds, arms, rounds.astype(np.float64) if times is None else times[rounds - 1]))
+        events = Events(
+            seq=rounds - 1,
+            time=rounds.astype(np.float64) if times is None else times[rounds - 1],
+            kind=np.full(len(rounds), Kind.PULL, dtype=np.int8),
+            round=rounds,
+            pull=rounds,
+            arm=arms,
+            part=np.zeros(len(rounds), dtype=np.int64),
+            value=np.full(len(rounds), np.nan),
+        )
+        bus.publish(events)
         done += len(arms)
         yield arms
 
 
-def _pull_events(rounds: Ints, arms: Ints, times: Floats) -> Events:
-    """These decisions as events, numbered among themselves and without the totals that a policy was shown."""
-    return Events(
-        seq=rounds - 1,
-        time=times,
-        kind=np.full(len(rounds), Kind.PULL, dtype=np.int8),
-        round=rounds,
-        pull=rounds,
-        arm=arms,
-        part=np.zeros(len(rounds), dtype=np.int64),
-        value=np.full(len(rounds), np.nan),
-    )
+@contextmanager
+def _subscribed(sink: SinkChoice | Subscriber, bus: Bus, header: Header) -> Iterator[None]:
+    """Open a sink, subscribe it to the bus, and close it at the end.
+
+    What it raises on being opened or closed becomes an error with its name.
+    """
+    name = f"sink {sink.kind if isinstance(sink, SinkChoice) else type(sink).__name__}"
+    with ExitStack() as stack:
+        with user_code(SubscriberError, name, "when it was opened"):
+            opened: Any = sink.open(header) if isinstance(sink, SinkChoice) else sink
+            needs_closing = isinstance(sink, SinkChoice) or hasattr(sink, "__exit__")
+            bus.subscribe(name, stack.enter_context(opened) if needs_closing else opened)
+        try:
+            yield
+        except BaseException as error:
+            # The sink learns why the run ends, and cannot make it go on.
+            with user_code(SubscriberError, name, "when it was closed"):
+                stack.pop_all().__exit__(type(error), error, error.__traceback__)
+            raise
+        with user_code(SubscriberError, name, "when it was closed"):
+            stack.close()
 
 
 class PolicyFailure(Exception):  # noqa: N818 (caught by `run_policies`, never shown)
-    """A policy failed in a run; `number` is its place among the policies."""
-
-    def __init__(self, number: int, text: str) -> None:
-        super().__init__(text)
-        self.number = number
+    """A policy failed in a run; its arguments are the policy's place among the policies, and why."""
 
 
 @contextmanager

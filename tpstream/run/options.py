@@ -1,18 +1,23 @@
 """What is asked of runs besides scenario, policy and seed: the engine, the log, who else listens, progress."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, cast, get_args
+
+from pydantic import ValidationError
 
 from tpstream.engines.engine import EngineName
-from tpstream.log.schema import Detail
-from tpstream.model.errors import LogError
+from tpstream.log import SINKS
+from tpstream.log.formats import check_streams
+from tpstream.log.schema import Detail, Header
+from tpstream.log.sinks import SinkKind
+from tpstream.model.errors import LogError, PolicyError, SubscriberError
 from tpstream.model.interfaces import Subscriber
-from tpstream.run.sinks import SinkChoice, choose_sink
+from tpstream.scenario.messages import describe_error
+from tpstream.scenario.policy_choice import split
+from tpstream.scenario.tables import read
 
-DEFAULT_FORMAT = "jsonl"
-"""Of a study's logs."""
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
 
@@ -31,11 +36,40 @@ class LogOptions:
     def __post_init__(self) -> None:
         if self.detail not in get_args(Detail):
             raise LogError(f"unknown detail {self.detail!r} of a log; use one of {', '.join(get_args(Detail))}")
+        if self.format is not None:
+            check_streams(self.format)
 
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
         plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
-        return self.place / f"{plain}.run-{run:03d}.{self.format or DEFAULT_FORMAT}"
+        return self.place / f"{plain}.run-{run:03d}.{self.format or 'jsonl'}"
+
+
+@dataclass(frozen=True)
+class SinkChoice:
+    """A kind of sink with its settings, as plain values that can be sent to other processes."""
+
+    kind: str
+    given: Mapping[str, Any]
+
+    def open(self, header: Header) -> Any:
+        """A new sink for one run; the caller enters it as a context manager."""
+        kind = cast("SinkKind", SINKS.find(self.kind))
+        return kind.open(read(kind.settings, self.given), header)
+
+
+def choose_sink(spec: str) -> SinkChoice:
+    """The sink of "name" or "name:key=value,key=value", with settings that fit."""
+    try:
+        name, given = split(spec)
+    except PolicyError as error:
+        raise SubscriberError(f"sink {error}") from None
+    settings = cast("SinkKind", SINKS.find(name)).settings
+    try:
+        read(settings, given)
+    except ValidationError as error:
+        raise SubscriberError(f"sink {name}: {describe_error(error, lambda _: settings.model_fields)}") from None
+    return SinkChoice(name, given)
 
 
 @dataclass(frozen=True)
@@ -67,17 +101,9 @@ class RunKeywords(TypedDict, total=False):
 
 def run_options(log: str | Path | None = None, **keywords: Unpack[RunKeywords]) -> RunOptions:
     """The options that a user's keywords stand for; `log` is the place of the logs."""
-    place = None
-    if log is not None:
-        place = LogOptions(
-            Path(log),
-            keywords.get("log_format"),
-            keywords.get("log_detail", "all"),
-            keywords.get("force", False),
-        )
-    return RunOptions(
-        engine=keywords.get("engine", "auto"),
-        log=place,
-        sinks=tuple(choose_sink(sink) if isinstance(sink, str) else sink for sink in keywords.get("sinks", ())),
-        progress=keywords.get("progress"),
-    )
+    names = {"log_format": "format", "log_detail": "detail", "force": "force"}
+    of_log: dict[str, Any] = {names[key]: value for key, value in keywords.items() if key in names}
+    of_run: dict[str, Any] = {key: value for key, value in keywords.items() if key not in names}
+    sinks = tuple(choose_sink(sink) if isinstance(sink, str) else sink for sink in keywords.get("sinks", ()))
+    place = None if log is None else LogOptions(Path(log), **of_log)
+    return RunOptions(**{**of_run, "log": place, "sinks": sinks})

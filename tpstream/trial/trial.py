@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Unpack
 
-from tpstream.experiment.execute import Expecting, refuse_if_all_failed, run_study
+from tpstream.experiment.compare import Expecting, refuse_if_all_failed, run_study
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import Study
 from tpstream.policies.base import PolicyForm
