@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 
 from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMATS, check_streams, find_format, open_writer
+from tpstream.log.formats import FORMATS, FormatWriter, check_streams, find_format
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMNS, Events, Kind
+from tpstream.model.registry import load_object
 
 FLUSH_SECONDS = 0.5
 """Events are written when there are as many as the format writes at a time, or this long after the last time."""
@@ -50,7 +51,7 @@ class LogWriter:
         self._file = LogFile(path, force=force)
         self._flushed = time.monotonic()
         try:
-            self._writer = open_writer(name, self._file, header)
+            self._writer: FormatWriter = load_object(f"tpstream.log.{name}:Writer")(self._file, header)
             if not (staged or self._file.replaces):
                 self._file.publish()
         except BaseException:
@@ -127,5 +128,5 @@ def convert(log: str | Path | Log, target: str | Path, *, force: bool = False) -
     with LogWriter(Path(target), source.header, force=force, staged=True, patience=inf) as writer:
         for batch in source.batches():
             writer.hear(batch)
-        writer.finish(source.reader.ending.end)
+        writer.finish(source.reader.end)
     return read_log(target)
