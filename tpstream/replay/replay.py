@@ -21,7 +21,7 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies.base import PolicyForm
 from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited
-from tpstream.replay.follow import Divergence, Follower, first_divergence
+from tpstream.replay.follow import Divergence, follow
 from tpstream.run.simulate import simulate
 from tpstream.scenario.policy_choice import PolicyChoice, choose, complete
 from tpstream.scenario.scenario import Scenario
@@ -176,10 +176,9 @@ def replay(
     world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
     started = start_policy(choice.form, header.problem(), choice.parameters, stream)
-    follower = Follower(started, clairvoyant=choice.form.clairvoyant)
-    divergence = first_divergence(audited(log, world), follower)
+    rounds, divergence = follow(started, audited(log, world), clairvoyant=choice.form.clairvoyant)
     notes = (*_torn(log), *([] if world else [f"values were not drawn again: {reason}"]))
-    return Replay(str(log.path), choice.label, follower.rounds, divergence, log.complete, notes)
+    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, notes)
 
 
 def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Path = ".") -> WhatIf:
@@ -259,9 +258,9 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     """A log that holds every event and whose end marker counts the events that are there."""
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all(purpose)
-    ending = log.reader.ending
-    if ending.end is not None and ending.last is not None and ending.end != ending.last + 1:
-        raise LogError(f"{log.path}: its end counts {ending.end} events, but the last one has seq {ending.last}")
+    last, end = log.reader.last, log.reader.end
+    if last is not None and end is not None and end != last + 1:
+        raise LogError(f"{log.path}: its end counts {end} events, but the last one has seq {last}")
     return log
 
 

@@ -16,7 +16,7 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
-from tpstream.replay.follow import Follower
+from tpstream.replay.follow import follow
 from tpstream.scenario.policy_choice import complete
 from tpstream.testing.runs import SimulatedRun, difference, fresh_policy, run_compiled, run_simpy, small_scenario
 from tpstream.testing.subject import Subject, subject_of
@@ -99,8 +99,8 @@ def _check_world(case: Case) -> None:
     fault = difference(outcome, run_simpy(case.world, case.form, case.parameters, indices=True))
     if fault:
         case.fail(f"two runs with the same seed differ: {fault}")
-    follower = Follower(fresh_policy(case.world, case.form, case.parameters), clairvoyant=case.form.clairvoyant)
-    found = follower.follow(outcome.events) or follower.finish()
+    policy = fresh_policy(case.world, case.form, case.parameters)
+    _, found = follow(policy, [outcome.events], clairvoyant=case.form.clairvoyant)
     if found is not None:
         case.fail(f"replay decides for arm {found.decided} in round {found.round}, the run for {found.logged}")
     if isinstance(case.form, SharedPolicy) and timing_obstacle(case.world.timing) is None:
