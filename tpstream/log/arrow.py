@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FormatReader
+from tpstream.log.formats import FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.arrays import Bytes, Ints
 from tpstream.model.errors import LogError

@@ -57,8 +57,7 @@ class Checker:
             default=header.scenario.get("default_reward") is not None,
         )
         self._drained = drained
-        # In a regular world the parts of a pull come in their order, and their number tells which came.
-        columns = 0 if self._rules.regular else header.span // 8 + 1
+        bits = np.zeros((0, header.span // 8 + 1), dtype=np.uint8)
         self._state = CheckerState(
             events=np.zeros(1, dtype=np.int64),
             rounds=np.zeros(1, dtype=np.int64),
@@ -71,8 +70,8 @@ class Checker:
             closed=np.zeros(0, dtype=np.bool_),
             sums=np.zeros(0),
             shown=np.zeros(0),
-            credited=np.zeros((0, columns), dtype=np.uint8),
-            gone=np.zeros((0, columns), dtype=np.uint8),
+            credited=bits,
+            gone=bits,
         )
 
     @property

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 import structlog
 
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FormatReader
+from tpstream.log.formats import FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError, did_you_mean
 from tpstream.model.events import COLUMN, KIND_NAMES, PULL, Column, Columns, Event, Events
@@ -44,19 +43,16 @@ class Writer:
 
     def __init__(self, file: LogFile, header: Header) -> None:
         self._logger = structlog.wrap_logger(structlog.BytesLogger(file), processors=[render])  # type: ignore[arg-type]
-        self._write([header])
+        self._logger.msg("lines", lines=[header])
 
     def write(self, events: Events) -> None:
         """Write a batch of events."""
-        self._write(list(events))
+        self._logger.msg("lines", lines=list(events))
 
     def end(self, count: int | None) -> None:
         """Write the end line; nothing for a torn log."""
         if count is not None:
-            self._write([End(count)])
-
-    def _write(self, lines: Sequence[Header | Event | End]) -> None:
-        self._logger.msg("lines", lines=lines)
+            self._logger.msg("lines", lines=[End(count)])
 
 
 def open_reader(path: Path) -> FormatReader:

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tpstream.log.arrow import END, HEADER, from_batch, make_schema, to_arrays
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FormatReader
+from tpstream.log.formats import FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError
 from tpstream.model.events import Columns, Events

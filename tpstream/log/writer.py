@@ -7,8 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMATS, FormatWriter, check_streams, find_format
+from tpstream.log.formats import FORMATS, FormatWriter, LogFile, check_streams, find_format
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
@@ -55,7 +54,7 @@ class LogWriter:
             if not (staged or self._file.replaces):
                 self._file.publish()
         except BaseException:
-            self._file.remove()
+            self._file.close(keep=False)
             raise
 
     def hear(self, events: Events) -> None:
@@ -94,16 +93,11 @@ class LogWriter:
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         """Write what is left, and the end marker unless the run failed."""
         try:
-            if failure is not None:
-                self.flush()
-            elif not self._finished:
-                self.flush()
+            self.flush()
+            if failure is None and not self._finished:
                 self.finish(self._written)
         finally:
-            if failure is not None and not self._written:
-                self._file.remove()
-            else:
-                self._file.close()
+            self._file.close(keep=failure is None or self._written > 0)
 
 
 def _check_finite(events: Events) -> None:

@@ -177,8 +177,8 @@ def replay(
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
     started = start_policy(choice.form, header.problem(), choice.parameters, stream)
     rounds, divergence = follow(started, audited(log, world), clairvoyant=choice.form.clairvoyant)
-    notes = (*_torn(log), *([] if world else [f"values were not drawn again: {reason}"]))
-    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, notes)
+    notes = (log.truncated, None if world else f"values were not drawn again: {reason}")
+    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, tuple(filter(None, notes)))
 
 
 def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Path = ".") -> WhatIf:
@@ -240,7 +240,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
         other_arms=other,
         regret=regret_by_round(arms, means),
         other_regret=regret_by_round(other, means),
-        notes=_torn(log),
+        notes=() if log.truncated is None else (log.truncated,),
     )
 
 
@@ -262,11 +262,6 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     if last is not None and end is not None and end != last + 1:
         raise LogError(f"{log.path}: its end counts {end} events, but the last one has seq {last}")
     return log
-
-
-def _torn(log: Log) -> tuple[str, ...]:
-    """A note on where the log is torn, if it is."""
-    return () if log.complete else (log.truncated or "truncated",)
 
 
 def _find_policy(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
@@ -308,15 +303,10 @@ def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     except (ScenarioError, UnknownNameError) as error:
         return None, str(error)
     problem = scenario.problem()
-    facts: list[tuple[str, Any, Any]] = [
-        ("arms", list(problem.names), header.arms),
-        ("span", problem.span, header.span),
-        ("horizon", problem.horizon, header.horizon),
-        ("groups", problem.groups, header.groups),
-        ("maxima", problem.maxima.tolist(), header.maxima),
-    ]
-    for key, built, claimed in facts:
-        if built != claimed:
+    facts: dict[str, Any] = {"arms": list(problem.names), "maxima": problem.maxima.tolist()}
+    facts |= {key: getattr(problem, key) for key in ("span", "horizon", "groups")}
+    for key, built in facts.items():
+        if (claimed := getattr(header, key)) != built:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")
     if not np.allclose(header.means, problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")
