@@ -139,13 +139,12 @@ def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
 
 def frame(columns: Columns) -> pd.DataFrame:
     """Columns as a table; kinds are a category, and what only pulls have is None or NaN for other events."""
-    return pd.DataFrame({name: _table_column(name, columns) for name in columns})
-
-
-def _table_column(name: str, columns: Columns) -> Any:
-    if name == "kind":
-        return pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
-    return spread(columns[name], columns["kind"]) if COLUMN[name].per_pull else columns[name]
+    table: dict[str, Any] = {
+        name: spread(rows, columns["kind"]) if COLUMN[name].per_pull else rows for name, rows in columns.items()
+    }
+    if "kind" in columns:
+        table["kind"] = pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
+    return pd.DataFrame(table)
 
 
 def read_log(path: str | Path) -> Log:
