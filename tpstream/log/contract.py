@@ -57,7 +57,8 @@ class Checker:
             default=header.scenario.get("default_reward") is not None,
         )
         self._drained = drained
-        bits = np.zeros((0, header.span // 8 + 1), dtype=np.uint8)
+        # In a regular world the parts of a pull come in their order, and their number tells which came.
+        columns = 0 if self._rules.regular else header.span // 8 + 1
         self._state = CheckerState(
             events=np.zeros(1, dtype=np.int64),
             rounds=np.zeros(1, dtype=np.int64),
@@ -70,8 +71,8 @@ class Checker:
             closed=np.zeros(0, dtype=np.bool_),
             sums=np.zeros(0),
             shown=np.zeros(0),
-            credited=bits,
-            gone=bits,
+            credited=np.zeros((0, columns), dtype=np.uint8),
+            gone=np.zeros((0, columns), dtype=np.uint8),
         )
 
     @property

@@ -95,7 +95,7 @@ class CheckerState(NamedTuple):
     shown: Floats
     """The total that was shown at the pull; NaN: none."""
     credited: NDArray[np.uint8]
-    """A bit for every part that was credited."""
+    """A bit for every part that was credited; no columns in a regular world, where parts come in their order."""
     gone: NDArray[np.uint8]
     """A bit for every part that was late or dropped."""
 
@@ -192,7 +192,7 @@ def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, va
         return PART
     if kind == LATE and not state.closed[pull - 1]:
         return LATE_TOO_SOON
-    credited, gone = _is_marked(state.credited, pull, part), _is_marked(state.gone, pull, part)
+    credited, gone = _is_credited(state, pull, part), _is_marked(state.gone, pull, part)
     if (credited if kind == PARTIAL else gone) or ((credited or gone) and not rules.default):
         return REPEATED
     if kind == PARTIAL and state.closed[pull - 1]:
@@ -228,8 +228,15 @@ def _is_shown(rules: Rules, state: CheckerState, pull: int, value: float) -> boo
 
 
 @compiled
+def _is_credited(state: CheckerState, pull: int, part: int) -> bool:
+    if state.credited.shape[1] == 0:
+        return bool(part <= state.settled[pull - 1])
+    return _is_marked(state.credited, pull, part)
+
+
+@compiled
 def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
-    return bool((bits[pull - 1, part // 8] & (1 << (part % 8))) != 0)
+    return bool(bits.shape[1] > 0 and (bits[pull - 1, part // 8] & (1 << (part % 8))) != 0)
 
 
 @compiled
@@ -258,12 +265,13 @@ def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int
 @compiled
 def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, value: float) -> None:
     row = pull - 1
-    if not (_is_marked(state.credited, pull, part) or _is_marked(state.gone, pull, part)):
+    if not (_is_credited(state, pull, part) or _is_marked(state.gone, pull, part)):
         state.settled[row] += 1
     if kind == PARTIAL:
         state.sums[row] += value
     bits = state.credited if kind == PARTIAL else state.gone
-    bits[row, part // 8] |= 1 << (part % 8)
+    if bits.shape[1]:
+        bits[row, part // 8] |= 1 << (part % 8)
     if state.settled[row] == rules.span and not state.closed[row]:
         state.waiting[0] = pull
 

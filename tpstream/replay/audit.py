@@ -12,7 +12,9 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.log.contract import BrokenRule, Checker
 from tpstream.log.reader import Log
 from tpstream.log.schema import package_versions
-from tpstream.model.events import Events, Kind
+from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.events import PARTIAL, PULL, Event, Events, Kind
+from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 from tpstream.model.world import World
 
@@ -60,21 +62,10 @@ class Redraw:
     def first_broken(self, events: Events) -> BrokenRule | None:
         """The first of the next events that pays something else; they must keep the contract."""
         self._draw(events)
-        rows, value, drawn = events.pull % self._ring.capacity, events.value, events.value.copy()
-        is_part = events.kind == Kind.PARTIAL
-        is_shown = (events.kind == Kind.PULL) & ~np.isnan(value)
-        drawn[is_part] = self._rewards[rows[is_part], events.part[is_part] - 1]
-        drawn[is_shown] = np.add.accumulate(self._rewards[rows[is_shown]], axis=1)[:, -1]
-        wrong = (drawn != value) & (is_shown | (is_part & (value != self._default)))
+        place = _first_difference(self._rewards, self._default, events.kind, events.pull, events.part, events.value)
         for pull in events.pull[events.kind == Kind.CLOSED].tolist():
             self._ring.release(pull)
-        if not wrong.any():
-            return None
-        place = int(np.argmax(wrong))
-        pull = events.pull[place]
-        what = f"part {events.part[place]} of pull {pull}" if is_part[place] else f"the total shown at pull {pull}"
-        text = f"{what} is {value[place]}, but the scenario and the seed of the header give {drawn[place]}"
-        return BrokenRule(place, int(events.seq[place]), text)
+        return None if place < 0 else self._describe(next(iter(events.cut(place, place + 1))), int(place))
 
     def _draw(self, events: Events) -> None:
         """Draw the rewards of the pulls among these events."""
@@ -84,3 +75,29 @@ class Redraw:
             if before != self._ring.capacity:
                 self._rewards = self._ring.enlarge(self._rewards, before, pull)
             self._rewards[pull % self._ring.capacity] = self._reader.next_pull(arm).rewards
+
+    def _describe(self, event: Event, place: int) -> BrokenRule:
+        """What the event says, and what was drawn instead."""
+        row = self._rewards[event.pull % self._ring.capacity]
+        part = event.kind == "partial"
+        drawn = row[event.part - 1] if part else np.add.accumulate(row)[-1]
+        what = f"part {event.part} of pull {event.pull}" if part else f"the total shown at pull {event.pull}"
+        text = f"{what} is {event.value}, but the scenario and the seed of the header give {drawn}"
+        return BrokenRule(place, event.seq, text)
+
+
+@compiled_loop
+def _first_difference(rewards: Floats, default: float, kind: Bytes, pull: Ints, part: Ints, value: Floats) -> int:
+    """The place of the first part or shown total that is not the drawn one, or -1."""
+    capacity, span = rewards.shape
+    for event in range(kind.size):
+        row = pull[event] % capacity
+        if kind[event] == PARTIAL and value[event] != rewards[row, part[event] - 1] and value[event] != default:
+            return event
+        if kind[event] == PULL and not np.isnan(value[event]):
+            total = 0.0
+            for j in range(span):
+                total += rewards[row, j]
+            if value[event] != total:
+                return event
+    return -1
