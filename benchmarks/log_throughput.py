@@ -155,7 +155,7 @@ def read_regret(path: Path, clock: Clock) -> int:
         log = read_log(path)
         arms = log.columns(["arm"], [Kind.PULL])["arm"]
         regret_by_round(arms, np.array(log.header.means))
-    return log.reader.ending.end or 0
+    return log.reader.end or 0
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path, Header, Iterator[Events], Clock], int]]] = {

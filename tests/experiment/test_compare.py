@@ -9,7 +9,7 @@ from studies import PAPER, small
 
 from tpstream import Study, compare, simulate
 from tpstream.analysis.intervals import t_interval
-from tpstream.analysis.regret import checkpoints, count_pulls
+from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.cli.options import cores
 from tpstream.engines.engine import EngineName
 from tpstream.experiment import result
@@ -166,7 +166,9 @@ def test_checkpoints(horizon: int) -> None:
 
 def test_counted_by_hand() -> None:
     """Arms 1, 0, 1, 1 up to rounds 2 and 4."""
-    assert count_pulls(np.array([1, 0, 1, 1]), 2, np.array([2, 4])).tolist() == [[1, 1], [1, 3]]
+    pulls = PullCounts(2, np.array([2, 4]))
+    pulls.add(np.array([1, 0, 1, 1]))
+    assert pulls.counts().tolist() == [[1, 1], [1, 3]]
 
 
 @pytest.mark.parametrize(

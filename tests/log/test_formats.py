@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +18,6 @@ from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, logs, make_events, make_header, split, write_log
 
 from tpstream.log.contract import Checker
-from tpstream.log.formats import encode_header
 from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter, convert
@@ -130,7 +130,7 @@ def test_columns_of_other_programs(tmp_path: Path) -> None:
     columns = {name: pa.array(getattr(events, name)) for name in ("seq", "time", "value")}
     columns |= {name: pa.array(getattr(events, name).astype(np.int16)) for name in ("round", "pull", "arm", "part")}
     columns |= {"kind": pa.array([event.kind for event in events])}
-    table = pa.table(columns).replace_schema_metadata({b"tpstream": encode_header(make_header())})
+    table = pa.table(columns).replace_schema_metadata({b"tpstream": msgspec.json.encode(make_header())})
     with pa.OSFile(str(tmp_path / "log.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     read = read_log(tmp_path / "log.arrow")

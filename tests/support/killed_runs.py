@@ -15,8 +15,7 @@ from pathlib import Path
 from studies import small
 
 from tpstream import simulate
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMATS
+from tpstream.log.formats import FORMATS, LogFile
 
 KILLS = 50
 LONGEST = 0.06

@@ -113,32 +113,18 @@ def fieller_interval(numerators: Floats, denominators: Floats) -> tuple[float, f
     return float((middle - root) / square), float((middle + root) / square)
 
 
-@dataclass(frozen=True)
-class Recovery:
-    """The fraction of the delay's cost that a policy recovers, with Fieller's interval, and the cost with Student's.
+def recovery(own: Floats, waiting: Floats, clairvoyant: Floats) -> dict[str, float]:
+    """The recovery of a policy from final regrets, each array with one number for each of the same runs.
 
-    Fraction and interval are NaN if the cost does not differ from 0 at 5 %: then the ratio has no bounded interval.
+    It is told as columns of a table: the number of `runs`; the `fraction` of the delay's cost that the policy recovers
+    with Fieller's interval (`low`, `high`); the `cost`, which is the regret of the waiting policy minus that of the
+    clairvoyant one, with Student's (`cost_low`, `cost_high`). Fraction and interval are NaN if the cost does not differ
+    from 0 at 5 %: then the ratio has no bounded interval.
     """
-
-    policy: str
-    runs: int
-    fraction: float
-    low: float
-    high: float
-    cost: float
-    """The regret of the waiting policy minus that of the clairvoyant one."""
-    cost_low: float
-    cost_high: float
-
-
-def recovery(policy: str, own: Floats, waiting: Floats, clairvoyant: Floats) -> Recovery:
-    """The recovery of a policy from final regrets, each array with one number for each of the same runs."""
-    runs, gains, costs = len(own), waiting - own, waiting - clairvoyant
-    unknown = (np.nan, np.nan, np.nan)
-    if runs == 0:
-        return Recovery(policy, 0, *unknown, *unknown)
-    cost = t_interval(costs)
-    bounds = (float(cost.mean), float(cost.low), float(cost.high))
-    if not (cost.low > 0 or cost.high < 0):
-        return Recovery(policy, runs, *unknown, *bounds)
-    return Recovery(policy, runs, float(gains.mean() / costs.mean()), *fieller_interval(gains, costs), *bounds)
+    gains, costs = waiting - own, waiting - clairvoyant
+    cost = t_interval(costs) if len(costs) else Interval(*np.full(3, np.nan))
+    fraction = low = high = np.nan
+    if cost.low > 0 or cost.high < 0:
+        fraction = float(gains.mean() / costs.mean())
+        low, high = fieller_interval(gains, costs)
+    return {"runs": len(own), "fraction": fraction, "low": low, "high": high, **cost.columns("cost")}

@@ -22,7 +22,7 @@ import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.logs import WorldLogs, gather
-from tpstream.analysis.regret import checkpoints, count_pulls, pseudo_regret
+from tpstream.analysis.regret import PullCounts, checkpoints, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
@@ -115,9 +115,7 @@ class LogRegret:
         account = self.accounts[policy]
         row: dict[str, object] = {"policy": policy, "runs": len(account.counts), "rounds": int(self.rounds[-1])}
         for name, curve in self.intervals(policy).items():
-            key = name.replace("-", "_")
-            ends = {"": curve.mean, "_low": curve.low, "_high": curve.high}
-            row |= {f"{key}{suffix}": float(values[-1]) for suffix, values in ends.items()}
+            row |= Interval(curve.mean[-1], curve.low[-1], curve.high[-1]).columns(name.replace("-", "_"))
         if account.open is not None and account.paid_later is not None:
             row["open_pulls"] = float(account.open[:, -1].mean())
             row["paid_later"] = float(account.paid_later.mean())
@@ -227,8 +225,9 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[RunSums, int
     if only_pulls:
         arms = log.columns(["arm"], [Kind.PULL])["arm"]
         _check_arms(log, arms)
-        sums.counts[:-1] = count_pulls(arms, len(means), rounds)
-        pulls = len(arms)
+        counter, pulls = PullCounts(len(means), rounds), len(arms)
+        counter.add(arms)
+        sums.counts[:-1] = counter.counts()
     else:
         moment, row = np.full(1, -math.inf), np.zeros(1, dtype=np.int64)
         for columns in log.reader.batches(NEEDED):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tpstream.log.reader import Log, read_logs
 from tpstream.log.schema import Header
@@ -33,7 +32,7 @@ def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
     seen: dict[tuple[str, int, int], Log] = {}
     for log in found:
         header = log.header
-        _check_equal(found[0], log, _world)
+        _check_equal(found[0], log, ("arms", "means", "maxima", "span", "horizon"))
         run = header.policy, header.seed, header.run
         if run in seen:
             raise LogError(
@@ -43,28 +42,19 @@ def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:
         seen[run] = log
         of_policy = by_policy.setdefault(header.policy, [])
         of_policy.append(log)
-        _check_equal(of_policy[0], log, _policy)
+        _check_equal(of_policy[0], log, ("kind", "parameters"))
     for of_policy in by_policy.values():
         of_policy.sort(key=lambda log: (log.header.seed, log.header.run))
     return WorldLogs(found[0].header, by_policy)
 
 
-def _world(header: Header) -> dict[str, Any]:
-    """What logs of one world share."""
-    return {key: getattr(header, key) for key in ("arms", "means", "maxima", "span", "horizon")}
-
-
-def _policy(header: Header) -> dict[str, Any]:
-    """What logs of one policy share."""
-    return {"policy": header.kind, "parameters": header.parameters}
-
-
-def _check_equal(first: Log, log: Log, facts: Any) -> None:
-    """Refuse a log whose header tells other facts than that of the first."""
-    one, other = facts(first.header), facts(log.header)
-    for key in one:
-        if one[key] != other[key]:
+def _check_equal(first: Log, log: Log, keys: Iterable[str]) -> None:
+    """Refuse a log whose header has another value than that of the first under one of these keys."""
+    for key in keys:
+        one, other = getattr(first.header, key), getattr(log.header, key)
+        if one != other:
+            word = "policy" if key == "kind" else key
             raise LogError(
-                f"{log.path}: {key} {other[key]}, but {first.path} has {one[key]}; give logs of one world, "
+                f"{log.path}: {word} {other}, but {first.path} has {one}; give logs of one world, "
                 f"with one label for each policy"
             )

@@ -26,11 +26,6 @@ def regret_by_round(arms: Ints, means: Floats) -> Floats:
     return np.cumsum(means.max() - means[arms])
 
 
-def count_pulls(arms: Ints, number_of_arms: int, rounds: Ints) -> Ints:
-    """The number of pulls of each arm up to and including each of the rounds, of shape (rounds, arms)."""
-    return np.stack([np.searchsorted(np.flatnonzero(arms == arm), rounds) for arm in range(number_of_arms)], axis=1)
-
-
 class PullCounts:
     """Counts the pulls of every arm up to each checkpoint, from the arms of the rounds as they come."""
 

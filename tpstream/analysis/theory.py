@@ -19,7 +19,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,60 +77,28 @@ def lower_bound(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:
     return lower_slope(problem, groups) * np.log(np.asarray(rounds, dtype=np.float64))
 
 
-def upper_ucb1(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (all have one signature)
-    """The bound of UCB1, which is shown the cumulative reward at the pull."""
-    return _leading_term(problem, rounds) + (1 + FAILURES) * _total_gap(problem)
+UPPER = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
+"""The kinds of policies that have an upper bound."""
 
 
-def upper_delayed(problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:  # noqa: ARG001 (as above)
-    """The bound of Delayed-UCB1: that of UCB1, and one pull of every arm for each round of the span."""
-    return _leading_term(problem, rounds) + (1 + FAILURES + problem.span) * _total_gap(problem)
-
-
-def upper_ew(problem: Problem, rounds: ArrayLike, groups: int) -> Floats:
-    """The bound of TP-UCB-EW (Theorem 4)."""
-    return _leading_term(problem, rounds) + groups * (problem.span / groups + FAILURES) * _total_gap(problem)
-
-
-def upper_fr(problem: Problem, rounds: ArrayLike, groups: int) -> Floats:
-    """The bound of TP-UCB-FR (Theorem 3); L is multiplied into the root, so that T = 1 does not divide by 0."""
+def upper_bound(kind: str, problem: Problem, rounds: ArrayLike, groups: int = 1) -> Floats:
+    """The upper bound of a kind of policy after so many rounds; UCB1 and Delayed-UCB1 assume no groups."""
     gaps, maxima = suboptimal_arms(problem)
-    width, log = problem.span / groups, _log(rounds)
-    factor = 4 * maxima**2 / (groups * gaps)
-    under = groups * (groups + 1) * width * gaps / (2 * maxima)
-    growing: Floats = (factor * (log + np.sqrt(log**2 + under * log))).sum(axis=-1)
-    return growing + (groups + 1) * width * float(maxima.sum()) + (1 + FAILURES) * _total_gap(problem)
+    total_gap, span = float(gaps.sum()), problem.span
+    log = np.log(np.asarray(rounds, dtype=np.float64))[..., np.newaxis]  # the last axis is for the arms
+    if kind == "tp-ucb-fr":
+        factor, under = 4 * maxima**2 / (groups * gaps), groups * (groups + 1) * (span / groups) * gaps / (2 * maxima)
+        # L is multiplied into the root, so that T = 1 does not divide by 0.
+        growing: Floats = (factor * (log + np.sqrt(log**2 + under * log))).sum(axis=-1)
+        return growing + (groups + 1) * (span / groups) * float(maxima.sum()) + (1 + FAILURES) * total_gap
+    lost_pulls = {
+        "ucb1": 1 + FAILURES,
+        "delayed-ucb1": 1 + FAILURES + span,
+        "tp-ucb-ew": groups * (span / groups + FAILURES),
+    }
+    leading: Floats = (8 * maxima**2 / gaps * log).sum(axis=-1)
+    return leading + lost_pulls[kind] * total_gap
 
-
-def _leading_term(problem: Problem, rounds: ArrayLike) -> Floats:
-    """8 Rbar^2 L / Delta, summed over the arms that are not best."""
-    gaps, maxima = suboptimal_arms(problem)
-    leading: Floats = (8 * maxima**2 / gaps * _log(rounds)).sum(axis=-1)
-    return leading
-
-
-def _total_gap(problem: Problem) -> float:
-    return float(suboptimal_arms(problem)[0].sum())
-
-
-def _log(rounds: ArrayLike) -> Floats:
-    """The logarithms of T, with a last axis for the arms."""
-    return np.log(np.asarray(rounds, dtype=np.float64))[..., np.newaxis]
-
-
-class UpperBound(Protocol):
-    """A function that computes a policy's upper bound after so many rounds."""
-
-    def __call__(self, problem: Problem, rounds: ArrayLike, groups: int) -> Floats: ...  # noqa: D102
-
-
-UPPER: dict[str, UpperBound] = {
-    "ucb1": upper_ucb1,
-    "delayed-ucb1": upper_delayed,
-    "tp-ucb-fr": upper_fr,
-    "tp-ucb-ew": upper_ew,
-}
-"""The upper bounds by kind of policy."""
 
 PolicyGroups = tuple[str, str, int | None]
 """What a bound needs of a policy: its label, its kind, and the number of groups that it assumes, if it assumes any."""
@@ -164,7 +131,7 @@ def bounds_of(problem: Problem, policies: Iterable[PolicyGroups]) -> list[Bound]
     for label, kind, groups in policies:
         if kind in UPPER:
             slope = upper_slope(problem, groups or 1 if kind == "tp-ucb-fr" else 1)
-            at = partial(UPPER[kind], problem, groups=groups or 1)
+            at = partial(upper_bound, kind, problem, groups=groups or 1)
             bounds.append(Bound(label, upper=True, groups=groups, slope=slope, at=at))
     return bounds
 
@@ -187,7 +154,8 @@ def fr_beats_ew_from(problem: Problem, groups: int, ew_groups: int | None = None
 
     def lead(log: float) -> float:
         rounds = math.exp(log)
-        return float(upper_ew(problem, rounds, ew_groups or groups) - upper_fr(problem, rounds, groups))
+        ew = upper_bound("tp-ucb-ew", problem, rounds, ew_groups or groups)
+        return float(ew - upper_bound("tp-ucb-fr", problem, rounds, groups))
 
     if lead(LARGEST_LOG) <= 0:
         return None

@@ -266,7 +266,7 @@ class Study:
         for policy in self.records:
             runs = reduce(np.intersect1d, ends, self._of(policy).runs)
             finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
-            found.append(asdict(recovery(policy, *finals)))
+            found.append({"policy": policy, **recovery(*finals)})
         return pd.DataFrame(found)
 
     def pulls(self) -> pd.DataFrame:

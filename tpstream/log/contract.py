@@ -17,6 +17,7 @@ from tpstream.log.contract_rules import TEXTS, CheckerState, Rules, first_fault
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
+from tpstream.model.pull_rows import with_longer
 
 IRREGULAR = ("arrivals", "delays", "window")
 """Keys of a scenario that make times depend on more than the round."""
@@ -46,7 +47,6 @@ class Checker:
     def __init__(self, header: Header) -> None:
         drained = bool(header.scenario.get("drain", False))
         self._rules = Rules(
-            kinds=len(KIND_NAMES),
             arms=len(header.arms),
             span=header.span,
             clairvoyant=header.clairvoyant,
@@ -143,8 +143,5 @@ class Checker:
         """Make the arrays that have a row for each pull long enough for that many more pulls."""
         needed, room = self.rounds + pulls, len(self._state.arms)
         if needed > room:
-            more = max(needed, 2 * room) - room
-            columns, tables = ("arms", "settled", "closed", "sums", "shown"), ("credited", "gone")
-            grown = {name: np.pad(getattr(self._state, name), (0, more)) for name in columns}
-            grown |= {name: np.pad(getattr(self._state, name), ((0, more), (0, 0))) for name in tables}
-            self._state = self._state._replace(**grown)
+            names = ("arms", "settled", "closed", "sums", "shown", "credited", "gone")
+            self._state = with_longer(self._state, names, max(needed, 2 * room))

@@ -11,6 +11,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, PART_KINDS, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
 
+KINDS = len(KIND_NAMES)
 TOLERANCE = 1e-9
 """The relative difference that is allowed between a total shown at the pull and a sum of parts in another order."""
 
@@ -56,8 +57,6 @@ TEXTS: Mapping[int, str] = {
 class Rules(NamedTuple):
     """What the rules depend on."""
 
-    kinds: int
-    """The number of kinds of events."""
     arms: int
     span: int
     clairvoyant: bool
@@ -120,7 +119,7 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
         return SEQ
     if not (state.time[0] <= time < math.inf):
         return TIME
-    if not 0 <= kind < rules.kinds:
+    if not 0 <= kind < KINDS:
         return KIND
     if state.waiting[0] and not _may_wait(rules, state, kind, pull, time):
         return NOT_CLOSED

@@ -1,44 +1,100 @@
 """The formats of a log: found by name, by a file's suffix or by its content; and what all of them share.
 
+While a log is written, each flush of its file is written as a whole, and nothing is overwritten by accident.
 A log is *torn* if its end marker is missing: its run was killed or failed, or still goes on. What is there can be read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import BinaryIO, Protocol
 
-import msgspec
-
-from tpstream.log.file import LogFile
-from tpstream.log.schema import SCHEMA, Header
+from tpstream.log.schema import Header
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Columns, Events
-from tpstream.model.registry import load_object
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a log ends."""
+class LogFile:
+    """A new file to which a format's writer adds bytes; each flush is one write, so that a kill tears one at most.
 
-    last: int | None
-    """The seq of the last whole event; -1: there is none; None: unknown, since the last line is broken."""
-    end: int | None
-    """The number of events that the end marker tells; None for a torn log."""
+    The file gets its name with `publish`, when there is something to read in it. A log of that name that is there
+    already is an error; with `force` it stays until then and is replaced.
+    """
 
-    @property
-    def complete(self) -> bool:
-        """Whether the run came to its end."""
-        return self.end is not None
+    closed = False
+    """pyarrow reads this attribute before it writes."""
 
-    @property
-    def truncated(self) -> str | None:
-        """After which event the log is torn, in words."""
-        if self.complete:
-            return None
-        if self.last == -1:
-            return "truncated before the first event"
-        return "truncated after a broken event" if self.last is None else f"truncated after seq {self.last}"
+    def __init__(self, path: Path, *, force: bool = False) -> None:
+        self.path = path
+        try:
+            self.replaces = path.exists()
+            if self.replaces and not force:
+                raise _occupied(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._place = path.with_name(f"{path.name}.{os.getpid()}.partial")
+            self._file: BinaryIO = self._place.open("wb", buffering=0)
+        except OSError as error:
+            raise LogError(
+                f"{path}: cannot create the log: {error.strerror}; choose a folder that can be written"
+            ) from error
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._failed = False
+
+    def write(self, data: bytes) -> int:
+        """Keep the bytes for the next flush."""
+        self._waiting.append(bytes(data))
+        return len(data)
+
+    def tell(self) -> int:
+        """The number of bytes so far, with those that are kept for the next flush."""
+        return self._size + sum(map(len, self._waiting))
+
+    def flush(self) -> None:
+        """Write what is kept; a flush that fails halfway is taken back as a whole, and nothing is written after it."""
+        if self._failed:
+            return
+        rest = memoryview(b"".join(self._waiting))
+        self._waiting.clear()
+        size = self._size + len(rest)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except BaseException as error:
+            self._failed = True
+            with suppress(OSError):
+                os.ftruncate(self._file.fileno(), self._size)
+            if not isinstance(error, OSError):
+                raise  # an interruption
+            raise LogError(
+                f"{self.path}: cannot write: {error.strerror}; what was written before can be read, "
+                f"free space and run again with --force"
+            ) from error
+        self._size = size
+
+    def publish(self) -> None:
+        """Give the file its name, and so replace a log of that name."""
+        if self._place == self.path:
+            return
+        try:
+            if not self.replaces and self.path.exists():
+                raise _occupied(self.path)  # by another run that began after this one
+            self._place.replace(self.path)
+        except OSError as error:
+            raise LogError(f"{self.path}: cannot create the log: {error.strerror}") from error
+        self._place = self.path
+
+    def close(self, *, keep: bool = True) -> None:
+        """Close the file; one that was not published, or is not to be kept, is deleted. A log to be replaced stays."""
+        self._file.close()
+        if self._place != self.path or not keep:
+            self._place.unlink(missing_ok=True)
+
+
+def _occupied(path: Path) -> LogError:
+    return LogError(f"{path}: there is a log already; choose another place, or overwrite it with --force")
 
 
 class FormatWriter(Protocol):
@@ -53,61 +109,23 @@ class FormatWriter(Protocol):
         ...
 
 
-class FormatReader(Protocol):
-    """Reads one log in one format."""
+@dataclass(frozen=True, eq=False)
+class FormatReader:
+    """An open log in one format: its header, how it ends, and how its events are read."""
 
-    @property
-    def header(self) -> Header:
-        """The header."""
-        ...
-
-    @property
-    def ending(self) -> Ending:
-        """How the log ends."""
-        ...
-
-    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
-        """The columns of these names, batch by batch; "kind" must be among them if another has rows for pulls only."""
-        ...
-
-
-class _Version(msgspec.Struct):
-    """The part of a header that is read first."""
-
-    schema: int = SCHEMA
-
-
-def encode_header(header: Header) -> bytes:
-    """The header as JSON."""
-    return msgspec.json.encode(header)
-
-
-def decode_header(path: Path, text: bytes) -> Header:
-    """The header from JSON; a schema of another version is an error that says so."""
-    try:
-        schema = msgspec.json.decode(text, type=_Version).schema
-        if schema != SCHEMA:
-            raise LogError(
-                f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
-            )
-        header = msgspec.json.decode(text, type=Header)
-    except msgspec.DecodeError as error:
-        raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
-    for name in ("means", "maxima"):
-        if (count := len(getattr(header, name))) != len(header.arms):
-            raise LogError(f"{path}: header: there are {count} {name} for {len(header.arms)} arms; correct it")
-    return header
-
-
-FormatName = Literal["jsonl", "arrow", "parquet"]
+    header: Header
+    last: int | None
+    """The seq of the last whole event; -1: there is none; None: unknown, since the last line is broken."""
+    end: int | None
+    """The number of events that the end marker tells; None for a torn log."""
+    batches: Callable[[Sequence[str]], Iterator[Columns]]
+    """Reads the columns of these names, batch by batch; "kind" must be among them if one has rows for pulls only."""
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """One format: where its writer and reader are, and how it writes."""
+    """How one format writes; its `Writer` and `open_reader` are in the module of its name."""
 
-    writer: str
-    reader: str
     magic: bytes
     """How every file begins."""
     batch: int
@@ -116,22 +134,20 @@ class LogFormat:
     """Whether what was written can be read before the end."""
 
 
-FORMATS: Mapping[FormatName, LogFormat] = {
-    "jsonl": LogFormat("tpstream.log.jsonl:JsonLinesWriter", "tpstream.log.jsonl:JsonLinesReader", b"{", 8192),
-    "arrow": LogFormat("tpstream.log.arrow:ArrowWriter", "tpstream.log.arrow:ArrowReader", b"\xff" * 4, 100_000),
-    "parquet": LogFormat(
-        "tpstream.log.parquet:ParquetWriter", "tpstream.log.parquet:ParquetReader", b"PAR1", 1_000_000, streams=False
-    ),
+FORMATS: Mapping[str, LogFormat] = {
+    "jsonl": LogFormat(b"{", 8192),
+    "arrow": LogFormat(b"\xff" * 4, 100_000),
+    "parquet": LogFormat(b"PAR1", 1_000_000, streams=False),
 }
-SUFFIXES: Mapping[str, FormatName] = {f".{name}": name for name in FORMATS}
+SUFFIXES = {f".{name}": name for name in FORMATS}
 
 
-def find_format(path: Path, name: str | None = None) -> FormatName:
+def find_format(path: Path, name: str | None = None) -> str:
     """The format of a log to be written: the one named, else the one of the file's suffix."""
     if name is not None:
         if name not in FORMATS:
             raise UnknownNameError("format of a log", name, FORMATS)
-        return cast(FormatName, name)
+        return name
     if path.suffix not in SUFFIXES:
         raise LogError(f"{path}: the ending {path.suffix!r} names no format of a log; use {', '.join(SUFFIXES)}")
     return SUFFIXES[path.suffix]
@@ -141,24 +157,3 @@ def check_streams(name: str) -> None:
     """Refuse a format that cannot be written while a run goes on."""
     if not FORMATS[find_format(Path(), name)].streams:
         raise LogError(f"{name} cannot be written while a run goes on; write arrow and convert it")
-
-
-def open_writer(name: FormatName, file: LogFile, header: Header) -> FormatWriter:
-    """A writer that has written the header to the file."""
-    writer: FormatWriter = load_object(FORMATS[name].writer)(file, header)
-    return writer
-
-
-def open_reader(path: Path) -> tuple[FormatName, FormatReader]:
-    """The format that the content of a file shows, and a reader for it."""
-    with path.open("rb") as file:
-        start = file.read(8)
-    if not start:
-        raise LogError(f"{path}: the file is empty; its run ended before it began")
-    for name, format in FORMATS.items():
-        if start.startswith(format.magic):
-            reader: Any = load_object(format.reader)
-            return name, reader.open(path)
-    if start.startswith(b"ARROW1"):
-        raise LogError(f"{path}: this is an Arrow file with a footer; write it as an Arrow stream")
-    raise LogError(f"{path}: this is not a log; logs are JSON lines, an Arrow stream or Parquet")

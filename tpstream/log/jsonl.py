@@ -1,18 +1,16 @@
 """The readable format of a log: JSON lines, written through structlog; header first, then events, then the end."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
 import structlog
 
-from tpstream.log.file import LogFile
-from tpstream.log.formats import Ending, decode_header
-from tpstream.log.schema import Header
+from tpstream.log.formats import FormatReader, LogFile
+from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError, did_you_mean
 from tpstream.model.events import COLUMN, KIND_NAMES, PULL, Column, Columns, Event, Events
 
@@ -25,6 +23,7 @@ CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 _BROKEN = (msgspec.DecodeError, ValueError, KeyError, OverflowError)
 """What a line raises that is no event."""
 _encoder = msgspec.json.Encoder()
+Decoded = TypeVar("Decoded")
 
 
 class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,72 +38,57 @@ def render(_: object, __: str, record: structlog.typing.EventDict) -> bytes:
     return _encoder.encode_lines(lines).removesuffix(b"\n")
 
 
-class JsonLinesWriter:
+class Writer:
     """Writes batches of events as lines."""
 
     def __init__(self, file: LogFile, header: Header) -> None:
         self._logger = structlog.wrap_logger(structlog.BytesLogger(file), processors=[render])  # type: ignore[arg-type]
-        self._write([header])
+        self._logger.msg("lines", lines=[header])
 
     def write(self, events: Events) -> None:
         """Write a batch of events."""
-        self._write(list(events))
+        self._logger.msg("lines", lines=list(events))
 
     def end(self, count: int | None) -> None:
         """Write the end line; nothing for a torn log."""
         if count is not None:
-            self._write([End(count)])
-
-    def _write(self, lines: Sequence[Header | Event | End]) -> None:
-        self._logger.msg("lines", lines=lines)
+            self._logger.msg("lines", lines=[End(count)])
 
 
-@dataclass(frozen=True)
-class JsonLinesReader:
-    """Reads lines as columns, a chunk at a time."""
+def open_reader(path: Path) -> FormatReader:
+    """Read the header and the last lines."""
+    with path.open("rb") as file:
+        header = decode_header(path, file.readline())
+        first = file.tell()
+        stop, last, end = _find_end(file, first)
+    return FormatReader(header, last, end, partial(_read_batches, path, len(header.arms), first, stop))
 
-    path: Path
-    header: Header
-    ending: Ending
-    first: int
-    """The byte at which the events begin."""
-    last: int
-    """The byte at which they end."""
 
-    @staticmethod
-    def open(path: Path) -> "JsonLinesReader":
-        """Read the header and the last lines."""
-        with path.open("rb") as file:
-            line = file.readline()
-            header = decode_header(path, line)
-            first = file.tell()
-            last, ending = _find_end(file, first)
-        return JsonLinesReader(path, header, ending, first, last)
+def _read_batches(path: Path, arms: int, first: int, stop: int, names: Sequence[str]) -> Iterator[Columns]:
+    """The columns of these names from the lines between two bytes, a chunk at a time."""
+    line = 2
+    with path.open("rb") as file:
+        file.seek(first)
+        while (left := stop - file.tell()) > 0:
+            chunk = file.read(min(CHUNK, left))
+            if file.tell() < stop:
+                chunk += file.readline(stop - file.tell())
+            yield _decode(path, arms, chunk, names, line)
+            line += chunk.count(b"\n")
 
-    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
-        """The columns of these names, batch by batch."""
-        line = 2
-        with self.path.open("rb") as file:
-            file.seek(self.first)
-            while (left := self.last - file.tell()) > 0:
-                chunk = file.read(min(CHUNK, left))
-                if file.tell() < self.last:
-                    chunk += file.readline(self.last - file.tell())
-                yield self._decode(chunk, names, line)
-                line += chunk.count(b"\n")
 
-    def _decode(self, chunk: bytes, names: Sequence[str], line: int) -> Columns:
-        """The columns of some whole lines; an error names the line."""
-        decoder = _decoder(tuple(names))
-        try:
-            return _to_columns(decoder.decode_lines(chunk), names, len(self.header.arms))
-        except _BROKEN as first:
-            for number, text in enumerate(chunk.splitlines(), line):
-                try:
-                    _to_columns(decoder.decode_lines(text), names, len(self.header.arms))
-                except _BROKEN as error:
-                    raise LogError(f"{self.path}: line {number} is broken: {_explain(error)}") from error
-            raise LogError(f"{self.path}: lines {line} to {number}: {_explain(first)}") from first
+def _decode(path: Path, arms: int, chunk: bytes, names: Sequence[str], line: int) -> Columns:
+    """The columns of some whole lines; an error names the line."""
+    decoder = _decoder(tuple(names))
+    try:
+        return _to_columns(decoder.decode_lines(chunk), names, arms)
+    except _BROKEN as first:
+        for number, text in enumerate(chunk.splitlines(), line):
+            try:
+                _to_columns(decoder.decode_lines(text), names, arms)
+            except _BROKEN as error:
+                raise LogError(f"{path}: line {number} is broken: {_explain(error)}") from error
+        raise LogError(f"{path}: lines {line} to {number}: {_explain(first)}") from first
 
 
 @cache
@@ -116,46 +100,32 @@ def _decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(line)
 
 
-def _find_end(file: BinaryIO, first: int) -> tuple[int, Ending]:
-    """Where the events end in bytes, and how: with an end line, or torn after some event."""
+def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, int | None]:
+    """The byte at which the events end, the seq of the last one, and what the end line tells; None for a torn log."""
     size = file.seek(0, 2)
     tail = min(TAIL, size - first)
     while True:
         file.seek(size - tail)
-        text = file.read(tail)
-        lines = text.splitlines(keepends=True)
+        lines = file.read(tail).splitlines(keepends=True)
         if len(lines) > 2 or tail == size - first:  # noqa: PLR2004 (a cut line, an event, the end)
             break
         tail = min(2 * tail, size - first)
-    torn = bool(lines) and not lines[-1].endswith(b"\n") and not _is_whole(lines[-1])
-    end = None if torn or not lines else _try_end(lines[-1])
+    if not lines:
+        return size, -1, None
+    # A line of which only the newline is torn off is whole.
+    torn = not lines[-1].endswith(b"\n") and _try_decode(lines[-1], dict) is None
+    end = None if torn else _try_decode(lines[-1], End)
     if torn or end is not None:
         size -= len(lines.pop())
-    seq = _try_seq(lines[-1]) if lines else -1
-    return size, Ending(seq, end)
+    # A line that is no event is an error once it is read.
+    event = _try_decode(lines[-1], Event) if lines else None
+    return size, event.seq if event else None if lines else -1, end.end if end else None
 
 
-def _is_whole(line: bytes) -> bool:
-    """Whether a line without its newline is all there: only its newline is torn off then."""
+def _try_decode(line: bytes, type: type[Decoded]) -> Decoded | None:
+    """What is in this line, if it is of that type."""
     try:
-        msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return False
-    return line.endswith(b"}")
-
-
-def _try_end(line: bytes) -> int | None:
-    """The number of events that this line tells, if it is an end line."""
-    try:
-        return msgspec.json.decode(line, type=End).end
-    except msgspec.DecodeError:
-        return None
-
-
-def _try_seq(line: bytes) -> int | None:
-    """The number of the event in this line; None for a line that is no event, which is an error once it is read."""
-    try:
-        return msgspec.json.decode(line, type=Event).seq
+        return msgspec.json.decode(line, type=type)
     except msgspec.DecodeError:
         return None
 

@@ -1,17 +1,16 @@
 """The exported format of a log: Parquet, for other programs; it cannot be read before its end is written."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tpstream.log.arrow_columns import END, HEADER, fields, from_batch, to_arrays
-from tpstream.log.file import LogFile
-from tpstream.log.formats import Ending, decode_header, encode_header
-from tpstream.log.schema import Header
+from tpstream.log.arrow import END, HEADER, from_batch, make_schema, to_arrays
+from tpstream.log.formats import FormatReader, LogFile
+from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError
 from tpstream.model.events import Columns, Events
 
@@ -19,13 +18,12 @@ BATCH = 100_000
 """Events that are decoded at a time."""
 
 
-class ParquetWriter:
+class Writer:
     """Writes batches of events as row groups."""
 
     def __init__(self, file: LogFile, header: Header) -> None:
         self._file = file
-        columns = [pa.field("seq", pa.int64(), nullable=False), *fields(pa.int64())]
-        self._schema = pa.schema(columns, {HEADER: encode_header(header)})
+        self._schema = make_schema(header, pa.field("seq", pa.int64(), nullable=False))
         self._parquet = pq.ParquetWriter(
             file,
             self._schema,
@@ -48,30 +46,23 @@ class ParquetWriter:
         self._file.flush()
 
 
-@dataclass(frozen=True)
-class ParquetReader:
-    """Reads row groups as columns, only those that are asked for."""
+def open_reader(path: Path) -> FormatReader:
+    """Read the footer."""
+    with _open(path) as file:
+        metadata = file.metadata.metadata or {}
+        header = decode_header(path, metadata.get(HEADER, b""))
+        last, groups = -1, file.metadata.num_row_groups
+        if groups:
+            last = file.read_row_group(groups - 1, columns=["seq"]).column("seq")[-1].as_py()
+    end = int(metadata[END]) if END in metadata else None
+    return FormatReader(header, last, end, partial(_read_columns, path, len(header.arms)))
 
-    path: Path
-    header: Header
-    ending: Ending
 
-    @staticmethod
-    def open(path: Path) -> "ParquetReader":
-        """Read the footer."""
-        with _open(path) as file:
-            metadata = file.metadata.metadata or {}
-            header = decode_header(path, metadata.get(HEADER, b""))
-            last, groups = -1, file.metadata.num_row_groups
-            if groups:
-                last = file.read_row_group(groups - 1, columns=["seq"]).column("seq")[-1].as_py()
-        return ParquetReader(path, header, Ending(last, int(metadata[END]) if END in metadata else None))
-
-    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
-        """The columns of these names, batch by batch."""
-        with _open(self.path) as file:
-            for batch in file.iter_batches(BATCH, columns=list(names)):
-                yield from_batch(batch, names, len(self.header.arms), self.path)
+def _read_columns(path: Path, arms: int, names: Sequence[str]) -> Iterator[Columns]:
+    """The columns of these names, batch by batch."""
+    with _open(path) as file:
+        for batch in file.iter_batches(BATCH, columns=list(names)):
+            yield from_batch(batch, names, arms, path)
 
 
 def _open(path: Path) -> Any:

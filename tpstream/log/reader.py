@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tpstream.log.formats import SUFFIXES, FormatName, FormatReader, open_reader
+from tpstream.log.formats import FORMATS, SUFFIXES, FormatReader
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Event, Events, Kind, concatenate, spread
+from tpstream.model.registry import load_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class Log:
     """
 
     path: Path
-    format: FormatName
+    format: str
     reader: FormatReader
 
     @property
@@ -60,12 +61,17 @@ class Log:
     @property
     def complete(self) -> bool:
         """Whether the run came to its end."""
-        return self.reader.ending.complete
+        return self.reader.end is not None
 
     @property
     def truncated(self) -> str | None:
         """Where a log that is not complete ends, e.g. "truncated after seq 1234"; None for a complete log."""
-        return self.reader.ending.truncated
+        if self.complete:
+            return None
+        last = self.reader.last
+        if last == -1:
+            return "truncated before the first event"
+        return "truncated after a broken event" if last is None else f"truncated after seq {last}"
 
     def require_all(self, purpose: str) -> None:
         """Raise LogError if the log holds only the pulls; `purpose` is what needs every event."""
@@ -133,13 +139,12 @@ def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
 
 def frame(columns: Columns) -> pd.DataFrame:
     """Columns as a table; kinds are a category, and what only pulls have is None or NaN for other events."""
-    return pd.DataFrame({name: _table_column(name, columns) for name in columns})
-
-
-def _table_column(name: str, columns: Columns) -> Any:
-    if name == "kind":
-        return pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
-    return spread(columns[name], columns["kind"]) if COLUMN[name].per_pull else columns[name]
+    table: dict[str, Any] = {
+        name: spread(rows, columns["kind"]) if COLUMN[name].per_pull else rows for name, rows in columns.items()
+    }
+    if "kind" in columns:
+        table["kind"] = pd.Categorical.from_codes(columns["kind"].astype(np.intp), categories=list(KIND_NAMES))  # type: ignore[call-overload]
+    return pd.DataFrame(table)
 
 
 def read_log(path: str | Path) -> Log:
@@ -174,10 +179,18 @@ def read_log(path: str | Path) -> Log:
     """
     path = Path(path)
     try:
-        format, reader = open_reader(path)
+        with path.open("rb") as file:
+            start = file.read(8)
+        if not start:
+            raise LogError(f"{path}: the file is empty; its run ended before it began")
+        for name, format in FORMATS.items():
+            if start.startswith(format.magic):
+                return Log(path, name, load_object(f"tpstream.log.{name}:open_reader")(path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
-    return Log(path, format, reader)
+    if start.startswith(b"ARROW1"):
+        raise LogError(f"{path}: this is an Arrow file with a footer; write it as an Arrow stream")
+    raise LogError(f"{path}: this is not a log; logs are JSON lines, an Arrow stream or Parquet")
 
 
 def read_logs(folder: str | Path) -> list[Log]:

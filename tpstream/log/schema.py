@@ -1,12 +1,14 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
-from functools import lru_cache
+from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
+from tpstream.model.errors import LogError
 from tpstream.model.notes import own_version
 from tpstream.model.world import Problem
 
@@ -70,12 +72,33 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class _Version(msgspec.Struct):
+    """The part of a header that is read first."""
+
+    schema: int = SCHEMA
+
+
+def decode_header(path: Path, text: bytes) -> Header:
+    """The header from JSON; a schema of another version is an error that says so."""
+    try:
+        schema = msgspec.json.decode(text, type=_Version).schema
+        if schema != SCHEMA:
+            raise LogError(
+                f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
+            )
+        header = msgspec.json.decode(text, type=Header)
+    except msgspec.DecodeError as error:
+        raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
+    for name in ("means", "maxima"):
+        if (count := len(getattr(header, name))) != len(header.arms):
+            raise LogError(f"{path}: header: there are {count} {name} for {len(header.arms)} arms; correct it")
+    return header
+
+
+@cache
 def package_versions() -> dict[str, str]:
-    """The versions of tpstream and of the packages that its numbers depend on."""
-    return dict(_versions())
+    """The versions of tpstream and of the packages that its numbers depend on.
 
-
-@lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
-    """Read once, since versions are read from files and cannot change while a process lives."""
+    Read once, since versions are read from files and cannot change while a process lives.
+    """
     return {"tpstream": own_version()} | {name: version(name) for name in PACKAGES}

@@ -7,12 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from tpstream.log.file import LogFile
-from tpstream.log.formats import FORMATS, check_streams, find_format, open_writer
+from tpstream.log.formats import FORMATS, FormatWriter, LogFile, check_streams, find_format
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMNS, Events, Kind
+from tpstream.model.registry import load_object
 
 FLUSH_SECONDS = 0.5
 """Events are written when there are as many as the format writes at a time, or this long after the last time."""
@@ -50,11 +50,11 @@ class LogWriter:
         self._file = LogFile(path, force=force)
         self._flushed = time.monotonic()
         try:
-            self._writer = open_writer(name, self._file, header)
+            self._writer: FormatWriter = load_object(f"tpstream.log.{name}:Writer")(self._file, header)
             if not (staged or self._file.replaces):
                 self._file.publish()
         except BaseException:
-            self._file.remove()
+            self._file.close(keep=False)
             raise
 
     def hear(self, events: Events) -> None:
@@ -93,16 +93,11 @@ class LogWriter:
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
         """Write what is left, and the end marker unless the run failed."""
         try:
-            if failure is not None:
-                self.flush()
-            elif not self._finished:
-                self.flush()
+            self.flush()
+            if failure is None and not self._finished:
                 self.finish(self._written)
         finally:
-            if failure is not None and not self._written:
-                self._file.remove()
-            else:
-                self._file.close()
+            self._file.close(keep=failure is None or self._written > 0)
 
 
 def _check_finite(events: Events) -> None:
@@ -127,5 +122,5 @@ def convert(log: str | Path | Log, target: str | Path, *, force: bool = False) -
     with LogWriter(Path(target), source.header, force=force, staged=True, patience=inf) as writer:
         for batch in source.batches():
             writer.hear(batch)
-        writer.finish(source.reader.ending.end)
+        writer.finish(source.reader.end)
     return read_log(target)

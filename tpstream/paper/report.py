@@ -1,6 +1,7 @@
 """The page that `tpstream paper` writes: `report_template.md` with the numbers and tables of a reproduction."""
 
 import math
+import os
 import re
 from collections.abc import Collection, Mapping
 from importlib.resources import files
@@ -9,7 +10,6 @@ from string import Template
 
 import pandas as pd
 
-from tpstream.experiment.executors import default_jobs
 from tpstream.paper.agreement import POINTS, RUNS, family_agreement, percentage_agreement, spotify_agreement
 from tpstream.paper.bound_checks import lower_checks, overtakings, upper_checks
 from tpstream.paper.claims import NO, claims
@@ -177,7 +177,7 @@ def _cost_values(found: Reproduction) -> Values:
     return {
         "minutes": f"{table['clock'].iloc[-1] / 60:.1f}",
         "jobs": str(found.jobs),
-        "cores": str(default_jobs()),
+        "cores": str(os.cpu_count()),
         "costs": table.rename_axis("setting").reset_index(),
         "time_shares": ", ".join(f"{kind} {share:.0%}" for kind, share in time_shares(found).items()),
     }

@@ -1,6 +1,6 @@
 """A policy follows a log: it is told the events, and each of its decisions is compared with the logged one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -33,55 +33,57 @@ class Divergence:
     """The arrays of a policy in the shared form; None for another one."""
 
 
-class Follower:
-    """Tells a policy a log's events as the engine does: before each decision all that happened since the last one."""
+def follow(policy: Policy, batches: Iterable[Events], *, clairvoyant: bool) -> tuple[int, Divergence | None]:
+    """Tell a policy consecutive events as the engine does: before each decision all that happened since the last one.
 
-    def __init__(self, policy: Policy, *, clairvoyant: bool) -> None:
-        self._policy = policy
-        self._clairvoyant = clairvoyant
-        self._waiting: list[Events] = []
-        self.rounds = 0
-        """The number of decisions that were compared."""
-
-    def follow(self, events: Events) -> Divergence | None:
-        """Tell the next events up to the last decision among them; what follows it waits for the next one."""
-        pulls = np.flatnonzero(events.kind == Kind.PULL)
-        if not len(pulls):
-            self._waiting.append(events)
-            return None
-        ready = [*self._waiting, events.cut(0, int(pulls[-1]))]
-        self._waiting = [events.cut(int(pulls[-1]), len(events))]
-        return self._tell(Events.join(ready))
-
-    def finish(self) -> Divergence | None:
-        """Tell the events that still wait, since no more will come."""
-        ready, self._waiting = self._waiting, []
-        return self._tell(Events.join(ready)) if ready else None
-
-    def _tell(self, events: Events) -> Divergence | None:
-        told = self._as_shown(events)
-        found = self._policy.follow(told) if isinstance(self._policy, Runner) else _follow(self._policy, told)
+    Returns the number of decisions that were compared, and the first one that is not the logged one. A LogError that
+    the batches raise is raised unless a decision differs before.
+    """
+    rounds = 0
+    for events in _whole_rounds(batches):
+        # What the policy sees in a run: no indices, and totals only if it is clairvoyant.
+        value = events.value if clairvoyant else np.where(events.kind == Kind.PULL, np.nan, events.value)
+        told = replace(events.take(slice(None)), value=value)
+        found = policy.follow(told) if isinstance(policy, Runner) else _follow(policy, told)
         pulls = np.flatnonzero(events.kind == Kind.PULL)
         if found is None:
-            self.rounds += len(pulls)
-            return None
+            rounds += len(pulls)
+            continue
         place, decided = found
         number = int(np.searchsorted(pulls, place))
-        self.rounds += number + 1
-        return Divergence(
+        return rounds + number + 1, Divergence(
             round=int(events.round[place]),
             seq=int(events.seq[place]),
             logged=int(events.arm[place]),
             decided=decided,
             logged_indices=None if events.indices is None else events.indices[number],
-            indices=self._policy.indices(),
-            state=getattr(self._policy, "state", None),
+            indices=policy.indices(),
+            state=getattr(policy, "state", None),
         )
+    return rounds, None
 
-    def _as_shown(self, events: Events) -> Events:
-        """The events as the policy sees them in a run: without indices, and with totals only if it is clairvoyant."""
-        value = events.value if self._clairvoyant else np.where(events.kind == Kind.PULL, np.nan, events.value)
-        return replace(events.take(slice(None)), value=value)
+
+def _whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
+    """The same events in batches that end right before a decision; what follows the last decision comes at the end.
+
+    When the batches raise a LogError, the events before it come first.
+    """
+    waiting: list[Events] = []
+    failure = None
+    try:
+        for events in batches:
+            pulls = np.flatnonzero(events.kind == Kind.PULL)
+            if len(pulls):
+                yield Events.join([*waiting, events.cut(0, int(pulls[-1]))])
+                waiting = [events.cut(int(pulls[-1]), len(events))]
+            else:
+                waiting.append(events)
+    except LogError as error:
+        failure = error
+    if waiting:
+        yield Events.join(waiting)
+    if failure is not None:
+        raise failure
 
 
 def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
@@ -95,21 +97,3 @@ def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
             return place, int(decided)
         policy.hear(events.cut(place, following))
     return None
-
-
-def first_divergence(batches: Iterator[Events], follower: Follower) -> Divergence | None:
-    """Let a policy follow audited batches; an event that fails the audit is an error unless a decision differs before.
-
-    When the audit raises, the last decision before that event may still wait, so the follower is finished first.
-    """
-    try:
-        for events in batches:
-            divergence = follower.follow(events)
-            if divergence is not None:
-                return divergence
-    except LogError:
-        divergence = follower.finish()
-        if divergence is None:
-            raise
-        return divergence
-    return follower.finish()

@@ -21,7 +21,7 @@ from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies.base import PolicyForm
 from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited
-from tpstream.replay.follow import Divergence, Follower, first_divergence
+from tpstream.replay.follow import Divergence, follow
 from tpstream.run.simulate import simulate
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policy
 from tpstream.scenario.scenario import Scenario
@@ -176,10 +176,9 @@ def replay(
     world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
     started = start_policy(choice.form, header.problem(), choice.parameters, stream)
-    follower = Follower(started, clairvoyant=choice.form.clairvoyant)
-    divergence = first_divergence(audited(log, world), follower)
-    notes = (*_torn(log), *([] if world else [f"values were not drawn again: {reason}"]))
-    return Replay(str(log.path), choice.label, follower.rounds, divergence, log.complete, notes)
+    rounds, divergence = follow(started, audited(log, world), clairvoyant=choice.form.clairvoyant)
+    notes = (log.truncated, None if world else f"values were not drawn again: {reason}")
+    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, tuple(filter(None, notes)))
 
 
 def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Path = ".") -> WhatIf:
@@ -241,7 +240,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
         other_arms=other,
         regret=regret_by_round(arms, means),
         other_regret=regret_by_round(other, means),
-        notes=_torn(log),
+        notes=() if log.truncated is None else (log.truncated,),
     )
 
 
@@ -259,15 +258,10 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     """A log that holds every event and whose end marker counts the events that are there."""
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all(purpose)
-    ending = log.reader.ending
-    if ending.end is not None and ending.last is not None and ending.end != ending.last + 1:
-        raise LogError(f"{log.path}: its end counts {ending.end} events, but the last one has seq {ending.last}")
+    last, end = log.reader.last, log.reader.end
+    if last is not None and end is not None and end != last + 1:
+        raise LogError(f"{log.path}: its end counts {end} events, but the last one has seq {last}")
     return log
-
-
-def _torn(log: Log) -> tuple[str, ...]:
-    """A note on where the log is torn, if it is."""
-    return () if log.complete else (log.truncated or "truncated",)
 
 
 def _find_policy(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
@@ -309,15 +303,10 @@ def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     except (ScenarioError, UnknownNameError) as error:
         return None, str(error)
     problem = scenario.problem()
-    facts: list[tuple[str, Any, Any]] = [
-        ("arms", list(problem.names), header.arms),
-        ("span", problem.span, header.span),
-        ("horizon", problem.horizon, header.horizon),
-        ("groups", problem.groups, header.groups),
-        ("maxima", problem.maxima.tolist(), header.maxima),
-    ]
-    for key, built, claimed in facts:
-        if built != claimed:
+    facts: dict[str, Any] = {"arms": list(problem.names), "maxima": problem.maxima.tolist()}
+    facts |= {key: getattr(problem, key) for key in ("span", "horizon", "groups")}
+    for key, built in facts.items():
+        if (claimed := getattr(header, key)) != built:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")
     if not np.allclose(header.means, problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")

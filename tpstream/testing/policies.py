@@ -12,7 +12,7 @@ from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
-from tpstream.replay.follow import Follower
+from tpstream.replay.follow import follow
 from tpstream.rewards.trace import SequenceArm
 from tpstream.scenario.policy_choice import PolicyRequest
 from tpstream.testing.runs import Case, SimulatedRun, small_scenario
@@ -81,8 +81,7 @@ def _check_world(case: Case) -> None:
     outcome = _run_watched(case)
     waiting = case.compiled_engine(indices=False) if case.compiles else None  # while another run goes on
     case.check_repeats(outcome)
-    follower = Follower(case.start(), clairvoyant=case.form.clairvoyant)
-    found = follower.follow(outcome.events) or follower.finish()
+    _, found = follow(case.start(), [outcome.events], clairvoyant=case.form.clairvoyant)
     if found is not None:
         case.fail(f"replay decides for arm {found.decided} in round {found.round}, the run for {found.logged}")
     if waiting is not None:
