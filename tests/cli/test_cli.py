@@ -121,11 +121,15 @@ def test_compare(tpstream: Command) -> None:
     assert Path("a/b.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_compare_draws_by_default(tpstream: Command) -> None:
-    """Without a place, the figure goes to logs/ under the scenario's name."""
-    found = json.loads(tpstream("compare", "small.toml", "-p", "uniform", "-n", 2, "-j", 1, "--log-x", "--json").out)
-    assert found["figure"] == "logs/small.png"
-    assert Path("logs/small.png").read_bytes().startswith(b"\x89PNG")
+def test_nothing_is_written_that_was_not_asked_for(tpstream: Command) -> None:
+    """Without --figure, --out and --log, neither compare nor sweep writes a file; --figure alone writes the figure."""
+    words = ("small.toml", "-p", "uniform", "-n", 2, "-j", 1, "--json")
+    before = set(Path().rglob("*"))
+    found = json.loads(tpstream("compare", *words).out)
+    swept = json.loads(tpstream("sweep", *words, "--set", "span=6,12").out)
+    assert (found["figure"], swept["figure"], set(Path().rglob("*"))) == (None, None, before)
+    tpstream("compare", *words, "--log-x", "--figure", "regret.png")
+    assert {path.name for path in set(Path().rglob("*")) - before} == {"regret.png"}
 
 
 def test_validate(tpstream: Command) -> None:

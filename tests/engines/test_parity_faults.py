@@ -27,7 +27,7 @@ FEW = 100
 SEARCH = settings(phases=[Phase.generate], database=None, deadline=None)
 PLACES = {
     compiled_plain_loop: [(compiled_engine, "compiled_plain_loop")],
-    compiled_general_loop: [(compiled_general, "compiled_general_loop")],
+    compiled_general_loop: [(compiled_general, "loop")],
     handlers: [(runner, "handlers"), (loader, "handlers")],
 }
 """The modules that are loaded for each policy, and the names by which other modules know them."""

@@ -89,13 +89,13 @@ def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
 def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is shared by processes, short work is not; the result is the same."""
     started: list[int] = []
-    pool = executors.ProcessPoolExecutor
+    pool = executors.futures.ProcessPoolExecutor
 
     def counted(workers: int, *rest: object, **named: object) -> Executor:
         started.append(workers)
         return pool(workers, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", counted)
+    monkeypatch.setattr(executors.futures, "ProcessPoolExecutor", counted)
     for engine in ("compiled", "simpy"):
         compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []
@@ -175,7 +175,7 @@ class Lossy(Executor):
 def test_lost_workers_end_the_study() -> None:
     """If all workers are lost the study ends with an error that says how to go on."""
     with pytest.raises(StudyError, match=r"the workers were lost \(BrokenExecutor: gone\); .* repeat the command"):
-        compare(small(), ["uniform"], runs=2, executor=Lossy(executors.BrokenExecutor("gone")))
+        compare(small(), ["uniform"], runs=2, executor=Lossy(executors.futures.BrokenExecutor("gone")))
 
 
 def test_a_piece_that_no_worker_survives() -> None:

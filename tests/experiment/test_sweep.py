@@ -299,7 +299,7 @@ def test_on_the_command_line(
         return printed.out
 
     words = ("--file", "sweep.toml", "--set", "policies.tp-ucb-fr.groups=2,3", "-p", "tp-ucb-fr", "-n", "2", "-j", "1")
-    shown = call(*words, "--out", "out", "--rounds", "10,20:40:20")
+    shown = call(*words, "--out", "out", "--rounds", "10,20:40:20", "--figure", "out/sweep.png")
     assert "figure: out/sweep.png" in shown
     assert shown.count("tp-ucb-fr ") >= 4
     found = json.loads(call(*words, "--out", "out", "--rounds", "10,20,40", "--json"))

@@ -30,13 +30,12 @@ def validate(
         print_json(chosen.resolved())
         return
     problem = chosen.problem()
-    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
     typer.echo(
         f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
     )
     rows = [
         {"arm": name, "mean": f"{mean:.6g}", "maximum": f"{maximum:.6g}"}
-        for name, mean, maximum in zip(problem.names, problem.means, problem.maxima, strict=True)
+        for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
     ]
     print_table(rows)
     typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))

@@ -7,13 +7,13 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import (
+    Figure,
     Force,
     LogX,
     OutputFlags,
     Plugins,
     Quiet,
     Theory,
-    figure_option,
     flag,
     load_plugins,
     option,
@@ -31,7 +31,6 @@ DIVERGED = 1
 """The exit code of a replay that found another decision; a log that cannot be used is an error, 2."""
 LogPath = Annotated[Path, typer.Argument(metavar="LOG", help="A log, in any format.")]
 LogPaths = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, or folders of logs, of one world.")]
-Figure = Annotated[Path | None, figure_option("none")]
 
 
 def check_ending(path: Path | None) -> Path | None:

@@ -46,12 +46,6 @@ def check_figure(path: Path | None) -> Path | None:
     return path
 
 
-def figure_option(default: str) -> Any:
-    """The option that says where a figure goes."""
-    help = "Draws a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced."
-    return option("--figure -f FILE", help, default=default, check=check_figure)
-
-
 ScenarioPath = Annotated[
     str,
     typer.Argument(
@@ -95,6 +89,15 @@ Plugins = Annotated[
     ),
 ]
 Force = Annotated[bool, flag("--force", "Overwrite logs that are there already.")]
+Figure = Annotated[
+    Path | None,
+    option(
+        "--figure -f FILE",
+        "Draws a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced.",
+        default="none",
+        check=check_figure,
+    ),
+]
 LogX = Annotated[bool, flag("--log-x", "Draw rounds on a logarithmic axis.")]
 Theory = Annotated[bool, flag("--theory", "Draw the paper's bounds too (see `tpstream theory`).")]
 AsJson = Annotated[bool, flag("--json", "Print the result as JSON, and nothing else.")]

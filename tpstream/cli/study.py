@@ -14,6 +14,7 @@ from tpstream.cli.app import command
 from tpstream.cli.describe import NO_PROOF
 from tpstream.cli.options import (
     Engine,
+    Figure,
     FolderFlags,
     LogX,
     OutputFlags,
@@ -22,7 +23,6 @@ from tpstream.cli.options import (
     SettingFlags,
     StudyFlags,
     Theory,
-    figure_option,
     flag,
     option,
 )
@@ -73,7 +73,7 @@ def compare(
     study: StudyFlags,
     folder: FolderFlags,
     options: RunFlags,
-    figure: Annotated[Path | None, figure_option("logs/NAME.png, or regret.png in --out")] = None,
+    figure: Figure = None,
     log_x: LogX = False,
     theory: Theory = False,
     value: Annotated[
@@ -92,12 +92,12 @@ def compare(
     from tpstream.scenario.policy_choice import label_of
 
     scenario, policies = study.load(), study.policies
-    path = figure_path(figure, folder.out, "regret.png", f"{scenario.name}.png")
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
         )
-    result.plot(path, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
+    if figure is not None:
+        result.plot(figure, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
     recovered = None
     if value:
         recovered = result.value(*(label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)))
@@ -105,7 +105,7 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, figure=path, out=folder.out, value=recovered)
+    show_study(result, output, figure=figure, out=folder.out, value=recovered)
     report_failures(result.failures)
 
 
@@ -130,7 +130,7 @@ def sweep(
     ] = False,
     folder: FolderFlags,
     engine: Engine = "auto",
-    figure: Annotated[Path | None, figure_option("logs/NAME-sweep.png, or sweep.png in --out")] = None,
+    figure: Figure = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
@@ -140,7 +140,6 @@ def sweep(
     scenario = study.load()
     varied, in_file = read_sweep(file) if file else ({}, False)
     varied |= dict(map(read_set, sets or []))
-    path = figure_path(figure, folder.out, "sweep.png", f"{scenario.name}-sweep.png")
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.sweep(
             scenario,
@@ -151,26 +150,18 @@ def sweep(
             **study.keywords(),
             **keywords,
         )
-    result.plot(path)
+    if figure is not None:
+        result.plot(figure)
     table = result.table()
     if output.as_json:
         shown = {"scenario": result.name, "seed": result.seed, "cells": records(table)}
         rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
-        print_json({**shown, **rest, "figure": path, "out": folder.out})
+        print_json({**shown, **rest, "figure": figure, "out": folder.out})
     else:
         rows = [{path: str(row[path]) for path in result.paths} | _row(row) for row in table.to_dict("records")]
         print_table(rows, title=f"{result.name}: final regret (seed {result.seed})")
-        _show_places(output, path, folder.out)
+        _show_places(output, figure, folder.out)
     report_failures(result.failures)
-
-
-def figure_path(figure: Path | None, out: Path | None, name_in_out: str, name: str) -> Path:
-    """Where the figure goes: as asked for, else into the folder of the results, else into logs/."""
-    if figure is not None:
-        return figure
-    from tpstream.figures.style import prepare_figure
-
-    return prepare_figure(Path("logs") / name) if out is None else out / name_in_out
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Force, LogFolder, OutputFlags, SettingFlags, figure_option
+from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress
 from tpstream.cli.study import CODES
 
@@ -18,7 +18,7 @@ def trial(
     *,
     study: SettingFlags,
     log: LogFolder = None,
-    figure: Annotated[Path | None, figure_option("none")] = None,
+    figure: Figure = None,
     force: Force = False,
     output: OutputFlags,
 ) -> None:

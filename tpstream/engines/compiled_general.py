@@ -5,23 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.engines import compiled_general_loop
-from tpstream.engines.compiled_general_loop import (
-    CURSOR,
-    DONE,
-    FLUSH,
-    FREE,
-    LAST,
-    NODES,
-    OPEN,
-    PENDING,
-    ROOM,
-    ROUND,
-    SHOWN,
-    SLOTS,
-    WRITTEN,
-    LoopMemory,
-)
+from tpstream.engines import compiled_general_loop as loop
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
@@ -63,7 +47,7 @@ class GeneralRun:
         problem, timing = world.problem, world.timing
         self._world = world
         self._per_pull = policy.per_pull
-        self._run = load_for(policy, compiled_general_loop, state).run_general
+        self._run = load_for(policy, loop, state).run_general
         self._state = state
         self._subscriptions = subscriptions
         self._stream = stream
@@ -74,9 +58,9 @@ class GeneralRun:
         self._seq = 0
         self._optional: tuple[str, ...] = ()
         self._columns = empty_columns(0, 0, problem.arms)
-        self._cursor = np.zeros(CURSOR, dtype=np.int64)
-        self._cursor[[ROUND, PENDING, FREE]] = 1, -1, -1
-        self._memory: Any = LoopMemory(
+        self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
+        self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
+        self._memory: Any = loop.LoopMemory(
             horizon=problem.horizon,
             drain=world.drain,
             window=-1 if timing.window is None else int(timing.window),
@@ -107,12 +91,12 @@ class GeneralRun:
         self._optional = ("indices",) if indices else ()
         self._columns = empty_columns(EVENTS, ROWS, self._world.problem.arms, self._optional)
         for first in range(1, horizon + 1, length):
-            cursor[LAST] = min(first + length - 1, horizon)
-            decisions = np.empty(cursor[LAST] - first + 1, dtype=np.int64)
+            cursor[loop.LAST] = min(first + length - 1, horizon)
+            decisions = np.empty(cursor[loop.LAST] - first + 1, dtype=np.int64)
             self._advance(decisions)
             yield decisions
-        while self._world.drain and cursor[OPEN] > 0:
-            cursor[LAST] += length
+        while self._world.drain and cursor[loop.OPEN] > 0:
+            cursor[loop.LAST] += length
             self._advance(np.empty(0, dtype=np.int64))
         self._publish()
 
@@ -124,23 +108,23 @@ class GeneralRun:
                 answer = self._run(
                     self._state, self._held, self._subscriptions, self._memory, self._columns, cursor, decisions
                 )
-                if answer == DONE:
+                if answer == loop.DONE:
                     return
                 self._serve(answer)
         except Exception as error:
             self._publish()
             if isinstance(error, TpstreamError):
                 raise
-            raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[ROUND]}", error) from error
+            raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[loop.ROUND]}", error) from error
 
     def _serve(self, answer: int) -> None:
         """Give the loop what it returned for."""
-        if answer == FLUSH:
+        if answer == loop.FLUSH:
             self._publish()
-        elif answer == ROOM:
+        elif answer == loop.ROOM:
             self._make_room()
         else:
-            arm, round = int(self._cursor[PENDING]), int(self._cursor[ROUND])
+            arm, round = int(self._cursor[loop.PENDING]), int(self._cursor[loop.ROUND])
             self._refill(check_arm(arm, self._world.problem, round, self._label))
 
     def _refill(self, arm: int) -> None:
@@ -164,8 +148,8 @@ class GeneralRun:
 
     def _publish(self) -> None:
         """Hand the events to the bus; if there are none, a single round has more than fit, and the arrays grow."""
-        events, rows = int(self._cursor[WRITTEN]), int(self._cursor[SHOWN])
-        self._cursor[[WRITTEN, SHOWN]] = 0
+        events, rows = int(self._cursor[loop.WRITTEN]), int(self._cursor[loop.SHOWN])
+        self._cursor[[loop.WRITTEN, loop.SHOWN]] = 0
         if events == 0:
             self._columns = empty_columns(2 * len(self._columns.kind), ROWS, self._world.problem.arms, self._optional)
             return
@@ -175,11 +159,11 @@ class GeneralRun:
     def _make_room(self) -> None:
         """Enlarge whatever is too small for the pull that is to be made."""
         memory, cursor, need = self._memory, self._cursor, 2 * self._world.problem.span + 1
-        if cursor[SLOTS] == 0:
+        if cursor[loop.SLOTS] == 0:
             self._add_slots(max(len(memory.pulls), SLOTS_AT_FIRST))
-        if cursor[NODES] < need:
+        if cursor[loop.NODES] < need:
             self._add_nodes(max(len(memory.node_slot), need))
-        reach = self._reach(int(cursor[PENDING]), int(cursor[ROUND]))
+        reach = self._reach(int(cursor[loop.PENDING]), int(cursor[loop.ROUND]))
         if reach >= len(memory.head):
             self._add_rounds(2 ** int(reach + 1).bit_length())
 
@@ -211,8 +195,8 @@ class GeneralRun:
         count = len(memory.pulls)
         names = ("pulls", "arms", "left", "rewards", "credited", "vacant")
         self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
-        self._memory.vacant[cursor[SLOTS] : cursor[SLOTS] + more] = np.arange(count, count + more)
-        cursor[SLOTS] += more
+        self._memory.vacant[cursor[loop.SLOTS] : cursor[loop.SLOTS] + more] = np.arange(count, count + more)
+        cursor[loop.SLOTS] += more
         self._state = with_longer(self._state, self._per_pull, count + more)
         if self._subscriptions.group or self._subscriptions.lost:
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
@@ -224,13 +208,13 @@ class GeneralRun:
         names = ("node_slot", "node_code", "node_next")
         self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
         self._memory.node_next[count:] = np.arange(count + 1, count + more + 1)
-        self._memory.node_next[-1] = cursor[FREE]
-        cursor[FREE] = count
-        cursor[NODES] += more
+        self._memory.node_next[-1] = cursor[loop.FREE]
+        cursor[loop.FREE] = count
+        cursor[loop.NODES] += more
 
     def _add_rounds(self, size: int) -> None:
         """Room for the lists of later rounds; each list keeps its nodes and gets another place."""
-        memory, round = self._memory, int(self._cursor[ROUND])
+        memory, round = self._memory, int(self._cursor[loop.ROUND])
         rounds = np.arange(round, round + len(memory.head))
         rings = {}
         for name in ("head", "tail", "length"):

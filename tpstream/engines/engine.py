@@ -54,7 +54,6 @@ class Engine(Protocol):
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
-        ...
 
 
 def obstacle(form: PolicyForm, timing: Timing) -> str | None:

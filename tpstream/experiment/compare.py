@@ -39,7 +39,6 @@ class Expecting(Protocol):
 
     def expect(self, rounds: int) -> None:
         """Take the number of rounds that are going to be reported."""
-        ...
 
 
 def compare(
@@ -190,12 +189,11 @@ def make_study(
 ) -> Study:
     """The result of some policies in a scenario; `rounds` are those that were asked for besides the last."""
     problem = scenario.problem()
-    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
     return Study(
         name=name,
         seed=seed,
         arms=problem.names,
-        means=problem.means,
+        means=scenario.means,
         rounds=counted_rounds(scenario.horizon, rounds),
         chosen=np.unique([*rounds, scenario.horizon]),
         records={choice.label: records for choice, records in found},

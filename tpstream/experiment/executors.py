@@ -11,15 +11,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
@@ -110,7 +102,7 @@ class Chunker:
         self._seconds_per_run[chunk.keys] = seconds / len(chunk.runs)
 
 
-def count_workers(executor: Executor) -> int:
+def count_workers(executor: futures.Executor) -> int:
     """How many calls an executor runs at a time; Python's own pools and the executors of Dask clients tell."""
     client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads"):
@@ -118,7 +110,7 @@ def count_workers(executor: Executor) -> int:
     return getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
 
 
-def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: Executor | None, jobs: int) -> Results:
+def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: futures.Executor | None, jobs: int) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
     On several cores long work goes to a pool of processes. Short work is not worth their start and is done here.
@@ -148,7 +140,7 @@ def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.in
 def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) -> Results:
     # At an interruption a process of the pool ends without a traceback: the first process reports it.
     quiet = (signal.SIGINT, signal.SIG_DFL)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
+    with futures.ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
         try:
             yield from _run_on(pool, chunker, progress)
         except BaseException:
@@ -157,9 +149,9 @@ def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) ->
             raise
 
 
-def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> Results:
+def _run_on(executor: futures.Executor, chunker: Chunker, progress: Progress | None) -> Results:
     """Submit chunks, a few ahead for each worker, and yield their results as they come."""
-    waiting: dict[Future[FinishedChunk], Chunk] = {}
+    waiting: dict[futures.Future[FinishedChunk], Chunk] = {}
     workers, counted = count_workers(executor), time.monotonic()
     try:
         while chunker.runs or waiting:
@@ -170,7 +162,7 @@ def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> 
                 chunk = chunker.next_chunk()
                 waiting[executor.submit(run_chunk, chunk)] = chunk
             # In short turns, since not every system wakes a waiting thread for an interruption.
-            done, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+            done, _ = futures.wait(waiting, timeout=0.5, return_when=futures.FIRST_COMPLETED)
             for future in done:
                 chunk = waiting.pop(future)
                 finished = _result_of(future, chunk)
@@ -183,11 +175,11 @@ def _run_on(executor: Executor, chunker: Chunker, progress: Progress | None) -> 
             future.cancel()
 
 
-def _result_of(future: "Future[FinishedChunk]", chunk: Chunk) -> FinishedChunk:
+def _result_of(future: "futures.Future[FinishedChunk]", chunk: Chunk) -> FinishedChunk:
     """The results of a chunk; if it was given up its runs failed, and if all workers are lost the study ends."""
     try:
         return future.result()
-    except (BrokenExecutor, CancelledError) as error:
+    except (futures.BrokenExecutor, futures.CancelledError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise StudyError(f"the workers were lost ({reason}); start them again and repeat the command") from None
     except TpstreamError:
@@ -231,7 +223,7 @@ def can_be_sent(policy: StudyPolicy) -> bool:
 
 
 @contextmanager
-def dask_executor(address: str) -> Iterator[Executor]:
+def dask_executor(address: str) -> Iterator[futures.Executor]:
     """An executor on the workers of the Dask scheduler at this address, e.g. tcp://host:8786."""
     try:
         from distributed import Client  # noqa: PLC0415 (an extra that few need)

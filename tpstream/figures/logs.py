@@ -12,16 +12,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from tpstream.analysis.diagnose import Diagnosis
 from tpstream.analysis.log_regret import LogRegret
 from tpstream.analysis.theory import Bound
-from tpstream.figures.style import (
-    draw_bounds,
-    draw_curves,
-    draw_grid,
-    label_lines,
-    new_figure,
-    policy_colours,
-    run_count,
-    scale_rounds,
-)
+from tpstream.figures import style
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""
@@ -41,15 +32,15 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
     """
     names = ["pseudo-regret"] if result.shortfall(next(iter(result.accounts))) is None else list(TITLES)
     runs = max(len(account.counts) for account in result.accounts.values())
-    with new_figure(path, 8 if len(names) == 1 else 11, 8) as figure:
-        figure.suptitle(f"{result.name}: {run_count(runs)}", x=0.01, ha="left", fontweight="bold")
+    with style.new_figure(path, 8 if len(names) == 1 else 11, 8) as figure:
+        figure.suptitle(f"{result.name}: {style.run_count(runs)}", x=0.01, ha="left", fontweight="bold")
         upper, lower = figure.subfigures(2, 1, height_ratios=(5, 4), hspace=0.04, squeeze=False)[:, 0]
         panels = upper.subplots(1, len(names), squeeze=False)[0]
         _draw_shares(lower, result, log_rounds=log_rounds)
         curves = {name: {policy: result.intervals(policy)[name] for policy in result.accounts} for name in names}
-        colours = policy_colours(result.accounts)
+        colours = style.policy_colours(result.accounts)
         for axes, name in zip(panels, names, strict=True):
-            draw_curves(axes, result.rounds, curves[name], colours, log_rounds=log_rounds)
+            style.draw_curves(axes, result.rounds, curves[name], colours, log_rounds=log_rounds)
             axes.set_title(TITLES[name], loc="left", fontsize=10.5)
             if name == "pseudo-regret":
                 axes.set_ylim(bottom=0)
@@ -58,7 +49,9 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
         for axes, name in zip(panels, names, strict=True):
             ends = {policy: float(curve.mean[-1]) for policy, curve in curves[name].items()}
             drawn = bounds if name == "pseudo-regret" else ()
-            label_lines(axes, ends | draw_bounds(axes, result.rounds, curves[name], drawn, colours), colours)
+            style.label_lines(
+                axes, ends | style.draw_bounds(axes, result.rounds, curves[name], drawn, colours), colours
+            )
 
 
 def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> None:
@@ -73,7 +66,7 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
         axes.set_title(policy, loc="left", fontsize=10.5, fontweight="bold")
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        scale_rounds(axes, result.rounds, log_rounds=log_rounds)
+        style.scale_rounds(axes, result.rounds, log_rounds=log_rounds)
         if not log_rounds:
             axes.xaxis.set_major_locator(MaxNLocator(6 // len(panels) + 1))
     panels[0].set_ylabel("share of pulls so far")
@@ -85,7 +78,7 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
 
 def diagnosis_figure(path: Path, diagnoses: Sequence[Diagnosis]) -> None:
     """For each policy: which parts pay the reward, which numbers of groups fit the pulls, how groups correlate."""
-    with new_figure(path, 13, 4.1 * len(diagnoses)) as figure:
+    with style.new_figure(path, 13, 4.1 * len(diagnoses)) as figure:
         rows = figure.subfigures(len(diagnoses), 1, squeeze=False)[:, 0]
         for row, diagnosis in zip(rows, diagnoses, strict=True):
             assumed = "" if diagnosis.assumed is None else f", assumes {diagnosis.assumed} groups"
@@ -113,7 +106,7 @@ def _draw_part_shares(axes: Axes, diagnosis: Diagnosis) -> None:
     axes.set_title("share of the reward that a part pays", loc="left", fontsize=10.5)
     axes.set(xlim=(0, parts[-1] + 1), ylim=(0, None))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    draw_grid(axes)
+    style.draw_grid(axes)
 
 
 def _draw_groupings(axes: Axes, diagnosis: Diagnosis) -> None:

@@ -102,11 +102,9 @@ class FormatWriter(Protocol):
 
     def write(self, events: Events) -> None:
         """Write a batch of events."""
-        ...
 
     def end(self, count: int | None) -> None:
         """Write the end marker, which tells the number of events; None leaves the log torn."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,6 @@ class SinkKind(Protocol):
 
         Runs happen in several processes at once, and each run opens its own sink.
         """
-        ...
 
 
 class LinesSettings(Settings):

@@ -105,7 +105,6 @@ class Calendar(CalendarDelay, Protocol):
 
     def reported(self, times: Floats, pull: int | None = None) -> Floats:
         """When what arrives at these times is handed out; if `pull` is given, errors name it."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

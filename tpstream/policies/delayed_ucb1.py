@@ -10,7 +10,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import IndexParameters, SharedPolicy
-from tpstream.policies.index import add, largest, total
+from tpstream.policies.index import add, in_turn_or_largest, total
 
 
 class DelayedParameters(IndexParameters):
@@ -65,13 +65,10 @@ def index(state: DelayedUcb1State, arm: int, log: float) -> float:
 @compiled
 def decide(state: DelayedUcb1State, round: int, stream: np.random.Generator) -> int:
     """The arms in turn during the start, then an arm of the largest index."""
-    arms = state.indices.size
     log = math.log(max(round - 1, 1))
-    for arm in range(arms):
+    for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    if round <= state.start_rounds:
-        return (round - 1) % arms
-    return largest(state.indices, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(name="delayed-ucb1", parameters=DelayedParameters, init=init, decide=decide, on_closed=on_closed)

@@ -104,3 +104,17 @@ def exchange(sums: Floats, place: int, old: float, new: float) -> None:
 def total(sums: Floats, place: int) -> float:
     """The sum at this place, rounded once."""
     return float(sums[place, 0] + sums[place, 1])
+
+
+@compiled
+def in_turn_or_largest(
+    indices: Floats,
+    round: int,
+    start_rounds: int,
+    random_ties: bool,  # noqa: FBT001
+    stream: np.random.Generator,
+) -> int:
+    """The arms in turn during the first rounds, then an arm of the largest index."""
+    if round <= start_rounds:
+        return (round - 1) % indices.size
+    return largest(indices, random_ties, stream)

@@ -13,7 +13,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
-from tpstream.policies.index import add, exchange, largest, total
+from tpstream.policies.index import add, exchange, in_turn_or_largest, total
 
 
 class TpUcbEwState(NamedTuple):
@@ -83,13 +83,10 @@ def index(state: TpUcbEwState, arm: int, log: float) -> float:
 @compiled
 def decide(state: TpUcbEwState, round: int, stream: np.random.Generator) -> int:
     """Each arm once, then an arm of the largest index."""
-    arms = state.indices.size
     log = math.log(max(round - 1, 1))
-    for arm in range(arms):
+    for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    if round <= arms:
-        return round - 1
-    return largest(state.indices, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(name="tp-ucb-ew", parameters=GroupParameters, init=init, decide=decide, on_group=on_group)

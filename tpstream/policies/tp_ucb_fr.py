@@ -9,7 +9,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
-from tpstream.policies.index import add, largest, total
+from tpstream.policies.index import add, in_turn_or_largest, total
 
 
 class TpUcbFrState(NamedTuple):
@@ -66,13 +66,10 @@ def index(state: TpUcbFrState, arm: int, log: float) -> float:
 @compiled
 def decide(state: TpUcbFrState, round: int, stream: np.random.Generator) -> int:
     """Each arm once, then an arm of the largest index."""
-    arms = state.indices.size
     log = math.log(max(round - 1, 1))
-    for arm in range(arms):
+    for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    if round <= arms:
-        return round - 1
-    return largest(state.indices, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(

@@ -181,7 +181,6 @@ def start_run(
 def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
     """The header of this run's log."""
     problem = scenario.problem()
-    assert problem.means is not None  # noqa: S101 (a scenario knows its means)
     return Header(
         scenario=scenario.resolved(),
         policy=choice.label,
@@ -190,7 +189,7 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, d
         seed=seed,
         run=run,
         arms=list(problem.names),
-        means=problem.means.tolist(),
+        means=scenario.means.tolist(),
         maxima=problem.maxima.tolist(),
         span=problem.span,
         horizon=problem.horizon,

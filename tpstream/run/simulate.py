@@ -49,9 +49,7 @@ class Run:
     @cached_property
     def regret(self) -> Floats:
         """The cumulative pseudo-regret after every round."""
-        means = self.scenario.problem().means
-        assert means is not None  # noqa: S101 (a scenario knows its means)
-        return regret_by_round(self.arms, means)
+        return regret_by_round(self.arms, self.scenario.means)
 
     def events(self) -> pd.DataFrame:
         """Every event of the run, a row each; the run is repeated to get them, which gives the same events."""

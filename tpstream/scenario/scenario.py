@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
@@ -255,6 +256,11 @@ class Scenario(BaseModel):
             groups=rewards.groups,
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
         )
+
+    @property
+    def means(self) -> Floats:
+        """The true mean of every arm's cumulative reward."""
+        return cast("Floats", self._problem.means)
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
