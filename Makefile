@@ -44,7 +44,8 @@ INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/log/test_contr
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 unit: $(VENV)/installed-dev
-	COVERAGE_FILE=.coverage.compiled $(PYTEST) --cov --cov-report= --cov-fail-under=0
+	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0
+	$(PYTEST) -m slow
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
 		$(PYTEST) --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
 	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted

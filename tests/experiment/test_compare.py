@@ -8,11 +8,11 @@ import pytest
 from studies import PAPER, small
 
 from tpstream import Study, compare, simulate
+from tpstream.analysis import intervals
 from tpstream.analysis.intervals import t_interval
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.cli.options import cores
 from tpstream.engines.engine import EngineName
-from tpstream.experiment import result
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import FigureError, LogError, StudyError, UnknownNameError
 
@@ -253,7 +253,7 @@ def test_tables_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         made.append(len(values))
         return 0.0, 1.0
 
-    monkeypatch.setattr(result, "bootstrap_interval", noted)
+    monkeypatch.setattr(intervals, "bootstrap_interval", noted)
     study = compare(small(), ["ucb1", "uniform"], runs=3, folder=tmp_path)
     study.table().insert(0, "changed", 1)
     assert "changed" not in study.table()

@@ -64,7 +64,7 @@ def case_of(world: World, policy: str, **parameters: Any) -> Case:
 def run_simpy(case: Case) -> Outcome:
     """The case in the reference engine, with a log and all indices."""
     policy, form = make_runner(case), case.policy
-    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, indices=True)
+    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, optional=("indices",))
     arms, events, error = _follow(engine, log=True)
     return Outcome(arms, events, error, policy.state)
 
@@ -79,7 +79,9 @@ def make_runner(case: Case) -> Runner:
 def run_compiled(case: Case, *, log: bool) -> Outcome:
     """The case in the compiled engine: with a log through the general loop, without through the plain one."""
     reader = DrawsReader(Draws(case.world))
-    engine = CompiledEngine(case.world, case.policy, case.parameters, reader, case.policy.name, indices=log)
+    engine = CompiledEngine(
+        case.world, case.policy, case.parameters, reader, case.policy.name, optional=("indices",) if log else ()
+    )
     arms, events, error = _follow(engine, log=log)
     return Outcome(arms, events, error, engine._state)
 

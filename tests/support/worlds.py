@@ -138,7 +138,9 @@ def run_world(
 ) -> Run:
     """Run the reference engine under a built-in policy, or under another one in its place."""
     policy = build_policy(world, name, **(parameters or {})) if policy is None else policy
-    engine = SimpyEngine(world, policy, name, clairvoyant=POLICIES.find(name).clairvoyant, indices=indices)
+    engine = SimpyEngine(
+        world, policy, name, clairvoyant=POLICIES.find(name).clairvoyant, optional=("indices",) if indices else ()
+    )
     recorder = Recorder()
     for label, sink in sinks:
         engine.bus.subscribe(label, sink)

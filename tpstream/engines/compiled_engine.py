@@ -35,14 +35,14 @@ class CompiledEngine:
         reader: DrawsReader,
         label: str,
         *,
-        indices: bool = False,
+        optional: tuple[str, ...] = (),
     ) -> None:
         problem = world.problem if policy.knows_means else world.problem.without_means()
         self._world = world
         self._policy = policy
         self._label = label
         self._reader = reader
-        self._indices = indices
+        self._optional = optional
         self._stream = open_stream(world.seed, world.run, Purpose.POLICY)
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
         self._state: Any = init_state(policy, problem, parameters, label)
@@ -62,7 +62,7 @@ class CompiledEngine:
             self.bus,
             self._label,
         )
-        return run.round_batches(ROUNDS_PER_BATCH, indices=self._indices)
+        return run.round_batches(ROUNDS_PER_BATCH, self._optional)
 
     def _plain_batches(self) -> Iterator[Ints]:
         run = load_for(self._policy, compiled_plain_loop, self._state).run_plain

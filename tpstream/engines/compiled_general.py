@@ -22,7 +22,7 @@ from tpstream.policies.runner import PER_SLOT, check_arm
 EVENTS = 100_000
 """How many events are handed to the bus at once."""
 ROWS = 4096
-"""How many rows of indices are handed to the bus at once."""
+"""How many decisions, with their optional columns, are handed to the bus at once."""
 SLOTS_AT_FIRST = 64
 FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
@@ -62,6 +62,7 @@ class GeneralRun:
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
         self._memory: Any = loop.LoopMemory(
             horizon=problem.horizon,
+            rows=0,
             drain=world.drain,
             window=-1 if timing.window is None else int(timing.window),
             default=np.nan if timing.default is None else timing.default,
@@ -85,10 +86,11 @@ class GeneralRun:
             length=np.zeros(1, dtype=np.int64),
         )
 
-    def round_batches(self, length: int, *, indices: bool) -> Iterator[Ints]:
+    def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
-        self._optional = ("indices",) if indices else ()
+        self._optional = optional
+        self._memory = self._memory._replace(rows=ROWS if optional else 0)
         self._columns = empty_columns(EVENTS, ROWS, self._world.problem.arms, self._optional)
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)

@@ -35,6 +35,8 @@ class LoopMemory(NamedTuple):
     """What the loop remembers: the blocks of the arms, the open pulls by slot, and the lists of what is due."""
 
     horizon: int
+    rows: int
+    """Rows of the optional columns for pulls; 0 if none of them is asked for."""
     drain: bool
     window: int
     """Rounds after which a pull is closed; -1: no window."""
@@ -87,7 +89,7 @@ def run_general(
     for round in range(cursor[ROUND], cursor[LAST] + 1):
         cursor[ROUND] = round
         set_clock(state, round)
-        if is_full(columns, cursor, memory.length[round % memory.head.size] + 2 * span + 2):
+        if is_full(memory, columns, cursor, memory.length[round % memory.head.size] + 2 * span + 2):
             return FLUSH
         if round <= memory.horizon:
             arm = cursor[PENDING]
@@ -107,7 +109,8 @@ def run_general(
             memory.used[arm] = row + 1
             slot = start_pull(memory, cursor, round, arm, row)
             shown = memory.totals[arm, row] if subscriptions.shown else np.nan
-            show_indices(state, columns, cursor)
+            if memory.rows > 0:
+                show_decision(state, columns, cursor)
             write(columns, cursor, memory, round, slot, PULL, 0, shown)
             notify_pull(state, subscriptions, round, arm, slot, shown)
             schedule(memory, cursor, round, slot)
@@ -118,10 +121,9 @@ def run_general(
 
 
 @compiled
-def is_full(columns: EventColumns, cursor: Ints, events: int) -> bool:
-    """Whether this many more events, or one more row of indices, would not fit."""
-    rows = columns.indices.shape[0]
-    return bool(columns.kind.size - cursor[WRITTEN] < events or (rows > 0 and cursor[SHOWN] == rows))
+def is_full(memory: LoopMemory, columns: EventColumns, cursor: Ints, events: int) -> bool:
+    """Whether this many more events, or one more row of the columns for pulls, would not fit."""
+    return bool(columns.kind.size - cursor[WRITTEN] < events or (memory.rows > 0 and cursor[SHOWN] == memory.rows))
 
 
 @compiled
@@ -134,12 +136,12 @@ def lacks_room(memory: LoopMemory, cursor: Ints, round: int, reach: int) -> bool
 
 
 @compiled
-def show_indices(state: Any, columns: EventColumns, cursor: Ints) -> None:
-    """Write the policy's indices at the decision, if they are asked for."""
+def show_decision(state: Any, columns: EventColumns, cursor: Ints) -> None:
+    """Write the optional columns of the decision that are asked for: those that have rows."""
     if columns.indices.shape[0] > 0:
         for arm in range(state.indices.size):
             columns.indices[cursor[SHOWN], arm] = state.indices[arm]
-        cursor[SHOWN] += 1
+    cursor[SHOWN] += 1
 
 
 @compiled

@@ -109,7 +109,7 @@ def open_engine(
     label: str,
     *,
     draws: Draws | None = None,
-    indices: bool = False,
+    optional: tuple[str, ...] = (),
 ) -> Engine:
     """An engine ready for its first round; policies of one run may share their draws."""
     # The engines are imported here, since they import this module and a run needs only one of them.
@@ -118,8 +118,8 @@ def open_engine(
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
         from tpstream.engines.compiled_engine import CompiledEngine  # noqa: PLC0415
 
-        return CompiledEngine(world, form, parameters, reader, label, indices=indices)
+        return CompiledEngine(world, form, parameters, reader, label, optional=optional)
     from tpstream.engines.simpy_engine import SimpyEngine  # noqa: PLC0415
 
     policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
-    return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, indices=indices, reader=reader)
+    return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, optional=optional, reader=reader)

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import simpy
@@ -58,7 +59,7 @@ class SimpyEngine:
         label: str,
         *,
         clairvoyant: bool = False,
-        indices: bool = False,
+        optional: tuple[str, ...] = (),
         reader: DrawsReader | None = None,
     ) -> None:
         problem, timing = world.problem, world.timing
@@ -66,7 +67,7 @@ class SimpyEngine:
         self._policy = policy
         self._label = label
         self._clairvoyant = clairvoyant
-        self._indices = indices
+        self._optional = optional
         self._buffer = EventBuffer(problem, np.nan if timing.default is None else timing.default)
         self._timeline = Timeline(self._buffer.open_instant)
         self._reader = DrawsReader(Draws(world)) if reader is None else reader
@@ -77,7 +78,7 @@ class SimpyEngine:
         self._pause = self._timeline.event()
         self._failure: Exception | None = None
         self._round = 0  # the last one decided
-        self._shown_indices = np.empty((0, problem.arms))
+        self._shown: dict[str, Any] = {}
         self.bus = Bus()
         self.bus.subscribe(f"policy {label}", policy)
 
@@ -104,8 +105,7 @@ class SimpyEngine:
                 if set_clock is not None:
                     set_clock(time)
                 arm = check_arm(policy.decide(round), problem, round, self._label)
-                if self._indices:
-                    self._shown_indices = policy.indices()[np.newaxis]
+                self._shown = {name: getattr(policy, name)()[np.newaxis] for name in self._optional}
             except TpstreamError:
                 raise
             except Exception as error:
@@ -230,4 +230,4 @@ class SimpyEngine:
         if not self._buffer.codes:
             return
         events = self._buffer.take(round)
-        self.bus.publish(replace(events, indices=self._shown_indices) if self._indices else events)
+        self.bus.publish(replace(events, **self._shown) if self._shown else events)

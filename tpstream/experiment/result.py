@@ -11,15 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tpstream.analysis.intervals import (
-    CLAIRVOYANT,
-    WAITING,
-    Interval,
-    bootstrap_interval,
-    recovery,
-    t_interval,
-    wilson_interval,
-)
+from tpstream.analysis import intervals
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import Records
@@ -50,12 +42,12 @@ def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
     if len(one) == 0:
         return Contrast(first, second, 0, *(np.nan,) * 7)
     differences = one - other
-    interval = t_interval(differences)
+    interval = intervals.t_interval(differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         saving = float((one.var() + other.var()) / differences.var())
     wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
     mean, low, high = (float(value) for value in (interval.mean, interval.low, interval.high))
-    return Contrast(first, second, len(one), mean, low, high, *bootstrap_interval(differences), wins, saving)
+    return Contrast(first, second, len(one), mean, low, high, *intervals.bootstrap_interval(differences), wins, saving)
 
 
 @dataclass(frozen=True)
@@ -114,11 +106,6 @@ class Study:
     def counts(self) -> dict[str, Ints]:
         """Pulls of each arm up to each checkpoint, an array (runs, rounds, arms) by policy."""
         return {policy: records.measure("pulls") for policy, records in self.records.items()}
-
-    @property
-    def seconds(self) -> dict[str, Floats]:
-        """The time that every run took, by policy."""
-        return {policy: records.seconds for policy, records in self.records.items()}
 
     @property
     def best(self) -> Bools:
@@ -180,13 +167,13 @@ class Study:
             empty = dict.fromkeys(("regret", "low", "high", "bootstrap_low", "bootstrap_high"), np.nan)
             rest = dict.fromkeys(("best_arm_share", "best_found", "best_found_low", "best_found_high"), np.nan)
             return {"policy": policy, "runs": 0, **empty, **rest, "failed": failed, "seconds_per_run": np.nan}
-        pulls, interval = self.pulled(policy)[:, -1], t_interval(finals)
+        pulls, interval = self.pulled(policy)[:, -1], intervals.t_interval(finals)
         found = int(self._found_best(pulls).sum())
-        low, high = bootstrap_interval(finals)
+        low, high = intervals.bootstrap_interval(finals)
         measures: dict[str, float] = {}
         for name in self._number_names(policy):
-            measures |= t_interval(self.measure(policy, name).astype(np.float64)).columns(name)
-        found_low, found_high = wilson_interval(found, len(records))
+            measures |= intervals.t_interval(self.measure(policy, name).astype(np.float64)).columns(name)
+        found_low, found_high = intervals.wilson_interval(found, len(records))
         return {
             "policy": policy,
             "runs": len(records),
@@ -256,7 +243,7 @@ class Study:
     def _contrasts(self) -> list[dict[str, object]]:
         return [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
 
-    def value(self, clairvoyant: str = CLAIRVOYANT, waiting: str = WAITING) -> pd.DataFrame:
+    def value(self, clairvoyant: str = intervals.CLAIRVOYANT, waiting: str = intervals.WAITING) -> pd.DataFrame:
         """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.
 
         The cost is the regret of the `waiting` policy minus that of the `clairvoyant` one; both must be in the study.
@@ -266,7 +253,7 @@ class Study:
         for policy in self.records:
             runs = reduce(np.intersect1d, ends, self._of(policy).runs)
             finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
-            found.append({"policy": policy, **recovery(*finals)})
+            found.append({"policy": policy, **intervals.recovery(*finals)})
         return pd.DataFrame(found)
 
     def pulls(self) -> pd.DataFrame:
@@ -274,7 +261,7 @@ class Study:
         frames = []
         for policy, records in self.records.items():
             if len(records):
-                spread = t_interval(self.pulled(policy)[:, -1].astype(np.float64))
+                spread = intervals.t_interval(self.pulled(policy)[:, -1].astype(np.float64))
                 columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
                 share = spread.mean / self.rounds[-1]
                 frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
@@ -294,10 +281,10 @@ class Study:
 
     def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
         """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
-        from tpstream.figures.style import regret_figure  # noqa: PLC0415 (Matplotlib is slow to import)
+        from tpstream.figures.style import regret_figure, run_count  # noqa: PLC0415 (Matplotlib is slow to import)
 
         runs = max(len(records) for records in self.records.values())
-        title = f"{self.name}: mean of {runs} run{'s' if runs > 1 else ''}" + (", 95 % interval" if runs > 1 else "")
+        title = f"{self.name}: {run_count(runs)}"
         regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
         return Path(path)
 
@@ -313,5 +300,6 @@ class Study:
             raise StudyError(f"pulls were not counted up to round {unknown[0]}; ask for it with `rounds` or --rounds")
         return np.searchsorted(self.rounds, rounds)
 
-    def _intervals(self) -> dict[str, Interval]:
-        return {policy: t_interval(self.regret(policy)) for policy, records in self.records.items() if len(records)}
+    def _intervals(self) -> dict[str, intervals.Interval]:
+        """The regret at every checkpoint with its interval, of the policies that have finished runs."""
+        return {policy: intervals.t_interval(self.regret(policy)) for policy, runs in self.records.items() if len(runs)}

@@ -3,19 +3,18 @@
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from tpstream.model.errors import LogError
+from tpstream.model.events import Detail
 from tpstream.model.notes import own_version
 from tpstream.model.world import Problem
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old version could go wrong."""
-Detail = Literal["all", "pulls", "indices"]
-"""What a log holds: every event, only the pulls, or every event and at each pull the policy's indices."""
 PACKAGES = ("numpy", "numba", "simpy")
 """Packages whose version can change a number in a log."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import repeat
 from math import isinf, isnan
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -84,6 +84,8 @@ COLUMNS = (
     Column("indices", np.float64, optional=True, per_pull=True, per_arm=True),
 )
 """All columns, in the order of the schema."""
+Detail = Literal["all", "pulls", "indices"]
+"""What a log holds: every event, only the pulls, or every event and the optional column of this name."""
 COLUMN: Mapping[str, Column] = {column.name: column for column in COLUMNS}
 COLUMN_NAMES = tuple(COLUMN)
 

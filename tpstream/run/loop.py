@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws
 from tpstream.engines.engine import Bus, open_engine
-from tpstream.log.schema import Detail, Header, package_versions
+from tpstream.log.schema import Header, package_versions
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError, SubscriberError, TpstreamError, user_code
-from tpstream.model.events import Events, Kind
+from tpstream.model.events import COLUMN, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
 from tpstream.model.world import Problem, World
@@ -159,8 +159,9 @@ def start_run(
     """
     world = replace(draws.world, timing=scenario.build_timing())
     detail: Detail = "all" if options.log is None else options.log.detail
+    optional = (detail,) if detail in COLUMN else ()
     engine = open_engine(
-        options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, indices=detail == "indices"
+        options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, optional=optional
     )
     if path is None and not options.sinks:
         return engine.round_batches()

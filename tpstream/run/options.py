@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from tpstream.engines.engine import EngineName
 from tpstream.log import SINKS
 from tpstream.log.formats import check_streams
-from tpstream.log.schema import Detail, Header
+from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
 from tpstream.model.errors import LogError, PolicyError, SubscriberError
+from tpstream.model.events import Detail
 from tpstream.model.interfaces import Subscriber
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split

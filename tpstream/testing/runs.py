@@ -40,6 +40,10 @@ def small_scenario(**changes: Any) -> Scenario:
     return Scenario(**{**keys, **changes})
 
 
+INDICES = ("indices",)
+"""The optional columns that runs are compared by."""
+
+
 @dataclass(frozen=True, eq=False)
 class SimulatedRun:
     """The decisions of a run, and all its events."""
@@ -65,7 +69,9 @@ class Case:
     def run(self, policy: Policy | None = None, sink: Subscriber | None = None) -> SimulatedRun:
         """A run in the SimPy engine; `policy` stands in for the policy, `sink` hears the run, too."""
         clairvoyant = self.form.clairvoyant
-        engine = SimpyEngine(self.world, policy or self.start(), self.form.name, clairvoyant=clairvoyant, indices=True)
+        engine = SimpyEngine(
+            self.world, policy or self.start(), self.form.name, clairvoyant=clairvoyant, optional=INDICES
+        )
         if sink is not None:
             engine.bus.subscribe("sink", sink)
         return finish(engine)
@@ -78,7 +84,9 @@ class Case:
     def compiled_engine(self, *, indices: bool) -> CompiledEngine:
         """The compiled engine before the first round."""
         reader = DrawsReader(Draws(self.world))
-        return CompiledEngine(self.world, self.form, self.parameters, reader, self.form.name, indices=indices)
+        return CompiledEngine(
+            self.world, self.form, self.parameters, reader, self.form.name, optional=INDICES if indices else ()
+        )
 
     def check_equal(self, run: SimulatedRun, other: SimulatedRun, fault: str) -> None:
         """Check that two runs have equal events, with the indices behind the decisions."""
