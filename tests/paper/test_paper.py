@@ -120,7 +120,7 @@ def test_runs_are_kept(short: Reproduction, folder: Path) -> None:
     assert [one.regret(policy).tolist() for policy in one.records] == [
         other.regret(policy).tolist() for policy in other.records
     ]
-    assert [times.tolist() for times in one.seconds.values()] == [times.tolist() for times in other.seconds.values()]
+    assert one.times().equals(other.times())
 
 
 def test_full_report(short: Reproduction, tmp_path: Path) -> None:
