@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from heard import HANDLERS, policy_with
 from hypothesis import Phase, given, seed, settings
-from parity import Case, cases, different_call, first_difference, long_worlds
+from parity import Case, cases, different_call, first_difference, long_worlds, losing_worlds
 
 from tpstream.engines import compiled_engine, compiled_general, compiled_general_loop, compiled_plain_loop
 from tpstream.model.random_streams import Purpose, open_stream
@@ -193,7 +193,8 @@ def searcher(who: str) -> Callable[[int], str | None]:
     """A search among so many random cases of a policy; it tells the difference that it finds."""
     form: SharedPolicy = WRITING[who] if who in WRITING else POLICIES.find(who.removeprefix("long "))
     compare = different_call if who in WRITING else first_difference
-    chosen = cases(form, long_worlds() if who.startswith("long") else None)
+    worlds = long_worlds() if who.startswith("long") else losing_worlds() if who == "losses" else None
+    chosen = cases(form, worlds)
 
     def search(examples: int) -> str | None:
         found: list[str] = []

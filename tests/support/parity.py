@@ -194,6 +194,19 @@ def drawn_worlds(draw: st.DrawFn) -> World:
 
 
 @st.composite
+def losing_worlds(draw: st.DrawFn) -> World:
+    """Worlds with whole-round delays in which every part may be lost, most of them with a window."""
+    keys = draw(scenario_keys())
+    missing = {"kind": "missing", "p": draw(st.floats(0.2, 0.9))}
+    later = {"kind": "constant", "lag": draw(st.integers(0, 9))}
+    rest = draw(delay_tables(keys["span"], Scenario(**keys).problem().names, whole=True))
+    keys |= {"delays": [missing, later, *rest], "drain": draw(st.booleans())}
+    keys |= draw(st.fixed_dictionaries({}, optional={"window": st.integers(1, 12)}))
+    scenario = Scenario(**keys)
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
 def timed_worlds(draw: st.DrawFn) -> World:
     """Worlds of smooth-beta scenarios with real-valued times: any arrivals, delays, losses and windows."""
     keys = draw(scenario_keys())
