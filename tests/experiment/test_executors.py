@@ -2,15 +2,12 @@
 
 import _thread
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import replace
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
-from types import ModuleType
 
 import moody
 import pytest
@@ -20,12 +17,10 @@ from studies import TOML, finish, small, start_python
 from tpstream import Scenario, compare
 from tpstream.experiment import compare as compare_module, executors
 from tpstream.experiment.executors import dask_executor
+from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, Store, kept_runs
-from tpstream.experiment.worker import FinishedChunk, StudyPolicy
+from tpstream.experiment.worker import FinishedChunk
 from tpstream.model.errors import StudyError
-from tpstream.policies.base import SharedPolicy
-from tpstream.scenario.policy_choice import PolicyChoice
-from tpstream.scenario.tables import find_policy
 
 RESULTS = ("results.parquet", "results.csv", "table.csv", "contrasts.csv", "curves.csv", "pulls.csv")
 POLICIES = ("ucb1", "tp-ucb-fr", "uniform")
@@ -203,7 +198,7 @@ def test_an_interruption_does_not_wait_for_long_runs(monkeypatch: pytest.MonkeyP
         if next(calls) == 5:
             _thread.interrupt_main()
 
-    monkeypatch.setattr(compare_module, "can_use_processes", lambda _: False)
+    monkeypatch.setattr(compare_module, "processes_obstacle", lambda *_: Obstacle("it is Monday", "wait"))
     with pytest.raises(KeyboardInterrupt):
         compare(small(horizon=40_000_000, drain=False), ["uniform"], runs=2, jobs=2, progress=interrupt)
     assert sum(told) < 40_000_000
@@ -225,30 +220,9 @@ def test_an_interrupted_study_keeps_what_is_done(tmp_path: Path, monkeypatch: py
     assert 0 < kept_runs(tmp_path) == len(kept) < 50
 
 
-def test_programs_without_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes are spawned from a shell, from a guarded program, and not from one that would start all over again."""
-    main = ModuleType("__main__")
-    monkeypatch.setitem(sys.modules, "__main__", main)
-    assert executors.main_is_guarded()
-    main.__file__ = str(tmp_path / "program.py")
-    (tmp_path / "program.py").write_text("compare(scenario, jobs=2)")
-    assert not executors.main_is_guarded()
-    (tmp_path / "program.py").write_text('if __name__ == "__main__":\n    compare(scenario, jobs=2)')
-    assert executors.main_is_guarded()
-
-
-def test_policies_that_do_not_travel() -> None:
-    """A compiled policy travels by its name only, another one if it can be packed."""
-    ucb1 = find_policy("ucb1")
-    assert isinstance(ucb1, SharedPolicy)
-    for form, travels in ((ucb1, True), (replace(ucb1), False), (moody.POLICY, True)):
-        assert executors.can_be_sent(StudyPolicy("", PolicyChoice("", form, form.parameters()))) == travels
-    packed = replace(moody.POLICY, create=lambda *_: None)  # type: ignore[arg-type,return-value]
-    assert not executors.can_be_sent(StudyPolicy("", PolicyChoice("", packed, packed.parameters())))
-
-
 def test_one_core_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program whose work cannot be shared is told so, and gets its result."""
-    monkeypatch.setattr(compare_module, "can_use_processes", lambda _: False)
-    assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine="simpy").records["uniform"]) == 4
-    assert 'event="only one core is used"' in capsys.readouterr().err
+    """A program whose work cannot be shared is told so, why, and what to do, and gets its result."""
+    monkeypatch.setattr(compare_module, "processes_obstacle", lambda *_: Obstacle("it is Monday", "wait"))
+    for engine in ("simpy", "compiled"):
+        assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine=engine).records["uniform"]) == 4
+        assert 'event="only one core is used" reason="it is Monday" remedy=wait' in capsys.readouterr().err

@@ -172,7 +172,9 @@ def test_changed_code_is_another_policy(tmp_path: Path, monkeypatch: pytest.Monk
     compare(small(), ["moody"], runs=6, folder=tmp_path / "out")
     compare(small(), ["moody"], runs=6, folder=tmp_path / "out")
     (tmp_path / "tuned.py").write_text(source + "\n# tuned\n")
-    with pytest.raises(StudyError, match=r"holds another study: policies\.moody\.code is '\w+' there and '\w+' here"):
+    with pytest.raises(
+        StudyError, match=r"holds another study: policies\.moody\.code\.tuned\.py is '\w+' there and '\w+' here"
+    ):
         compare(small(), ["moody"], runs=6, folder=tmp_path / "out")
 
 

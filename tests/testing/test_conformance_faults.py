@@ -179,7 +179,7 @@ BAD_DELAYS: dict[str, tuple[Kind, str]] = {
     ),
     "no schedule": (delay(lambda _, s, __: s.offsets), "must return a Schedule for .*, got ndarray"),
     "not whole": (later(lambda *_: 0.5), "declared whole; round it"),
-    "remembers": (later(lambda d, *_: float(d.calls)), "twice from the same stream gives different"),
+    "remembers": (later(lambda d, *_: float(d.calls)), "delays of arm 0 differ if other arms .*: arms share a state"),
     "global": (later(lambda *_: luck()), "draws from global randomness"),
     "writes over its input": (delay(_in_place), "read-only"),
     "does not say whole": (later(lambda *_: 1.0, whole=None), "must say with `whole`"),  # type: ignore[arg-type]

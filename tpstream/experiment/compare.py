@@ -14,10 +14,11 @@ import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
-from tpstream.experiment.executors import Chunker, can_use_processes, count_workers, run_chunks
+from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import FailedRun, Study
+from tpstream.experiment.sending import processes_obstacle
 from tpstream.experiment.store import Records, Store
 from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
@@ -69,8 +70,8 @@ def compare(
     seed
         Where all random numbers come from; by default the scenario's seed.
     jobs
-        How many cores to use; a program needs the usual guard of its main part for more than one. No result depends
-        on it.
+        How many cores to use; a program needs the usual guard of its main part for more than one. What cannot be sent
+        to another process is run in this one, with a note that says why. No result depends on it.
     rounds
         Rounds, besides the last, at which results are given.
     logs
@@ -131,11 +132,14 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
             wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
             check_logs(plan.options.log, wanted)
         _report_beforehand(plan, work, folder)
-        processes = jobs > 1 and can_use_processes(one for cell in plan.cells for one in cell.policies)
-        if jobs > 1 and executor is None and not (processes or plan.compiled):
-            logger().warning("only one core is used", remedy='put the call under if __name__ == "__main__":')
         chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
-        cores = min(jobs, chunker.runs) if processes else 1
+        cores = min(jobs, chunker.runs)
+        if cores > 1 and executor is None:
+            policies = {one.result_key: one for chunk in work for one in chunk.policies}
+            obstacle = processes_obstacle(policies.values(), plan.options)
+            if obstacle is not None:
+                logger().warning("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
+                cores = 1
         with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
             for some in results:
                 store.keep(some)

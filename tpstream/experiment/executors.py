@@ -5,23 +5,19 @@ process, a pool of processes, Dask workers, or any executor that a user brings.
 """
 
 import math
-import pickle
 import signal
-import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 from tpstream.experiment.store import RunResult
-from tpstream.experiment.worker import Chunk, FinishedChunk, StudyPolicy, run_chunk
+from tpstream.experiment.worker import Chunk, FinishedChunk, run_chunk
 from tpstream.model.errors import StudyError, TpstreamError
-from tpstream.policies.base import SharedPolicy
 from tpstream.run.loop import error_line
 from tpstream.run.options import Progress
 
@@ -188,38 +184,6 @@ def _result_of(future: "futures.Future[FinishedChunk]", chunk: Chunk) -> Finishe
         text = error_line(error)
         lost = [RunResult(key, run, b"", 0.0, text) for run in chunk.runs for key in chunk.keys]
         return FinishedChunk(lost, 0.0)
-
-
-def can_use_processes(policies: Iterable[StudyPolicy]) -> bool:
-    """Whether other processes can be started from this program, and be sent these policies."""
-    return main_is_guarded() and all(can_be_sent(policy) for policy in policies)
-
-
-def main_is_guarded() -> bool:
-    """Whether a new process can load the program that it comes from without doing all of it again.
-
-    Python loads the main file in every process that it spawns. One without `if __name__ == "__main__":` would start
-    its study there once more; a shell or a notebook has no file to load.
-    """
-    main = sys.modules["__main__"]
-    file = getattr(main, "__file__", None)
-    if file is None or not Path(file).is_file():
-        return True
-    return "__main__" in Path(file).read_text(encoding="utf-8", errors="replace")
-
-
-def can_be_sent(policy: StudyPolicy) -> bool:
-    """Whether a policy can be sent to another process and is as fast there.
-
-    A compiled policy must have a name: the code of a mere object would be compiled anew in every process.
-    """
-    if isinstance(policy.choice.form, SharedPolicy):
-        return policy.named
-    try:
-        pickle.dumps(policy)
-    except Exception:  # noqa: BLE001 (whatever an object of a user raises, it cannot be sent)
-        return False
-    return True
 
 
 @contextmanager

@@ -9,8 +9,11 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import invalidate_caches
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +23,7 @@ from tpstream.model.errors import PluginError, did_you_mean
 from tpstream.model.registry import Registry, installed, owner_of
 from tpstream.policies import POLICIES
 from tpstream.rewards import REWARDS
+from tpstream.scenario.source_code import identify_code, modules_of, sources_of
 from tpstream.timing import ARRIVALS, DELAYS
 
 REGISTRIES: Mapping[str, Registry] = {
@@ -40,15 +44,16 @@ class Plugin:
     ----------
     path
         The file.
-    digest
-        The SHA-256 of its content.
     names
         What it defines, as pairs such as ("delays", "my-delay").
+    code
+        What was loaded: the file and all modules that it imports, each file with a hash of its content, each installed
+        distribution with its version.
     """
 
     path: Path
-    digest: str
     names: tuple[tuple[str, str], ...]
+    code: Mapping[str, str]
 
 
 _loaded: dict[Path, Plugin] = {}
@@ -57,7 +62,8 @@ _loaded: dict[Path, Plugin] = {}
 def load_plugin(path: str | Path) -> Plugin:
     """Load a plug-in file, so that scenarios and commands know the names that it defines.
 
-    A file that is loaded already is loaded again only if its content changed; then its names mean the new definitions.
+    A file that is loaded already is loaded again only if its content changed, or that of a module which it imports from
+    outside the installed packages; then its names mean the new definitions.
 
     Parameters
     ----------
@@ -67,7 +73,7 @@ def load_plugin(path: str | Path) -> Plugin:
     Returns
     -------
     Plugin
-        The file, the hash of its content and the names that it defines.
+        The file, the names that it defines and the code that it consists of.
 
     Raises
     ------
@@ -84,17 +90,19 @@ def load_plugin(path: str | Path) -> Plugin:
     """
     file = Path(path).resolve()
     source = _read(file, path)
-    digest = hashlib.sha256(source).hexdigest()
     known = _loaded.get(file)
-    if known is not None and known.digest == digest:
+    module = sys.modules.get(_module_name(file))
+    if known is not None and module is not None and known.code == identify_code([module]):
         return known
     before = known.names if known else ()
-    definitions = _definitions(_execute(file, source, path), path, before)
+    with _forgotten_imports(module):
+        module = _execute(file, source, path)
+        definitions = _definitions(module, path, before)
     for section, name in before:
         del REGISTRIES[section].added[name]
     for (section, name), definition in definitions.items():
         REGISTRIES[section].added[name] = definition
-    _loaded[file] = Plugin(file, digest, tuple(definitions))
+    _loaded[file] = Plugin(file, tuple(definitions), identify_code([module]))
     return _loaded[file]
 
 
@@ -106,8 +114,25 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 def load_elsewhere(plugins: Iterable[Plugin]) -> None:
     """Load in a worker process what the process that started the work had loaded; the files must be the same."""
     for plugin in plugins:
-        if load_plugin(plugin.path).digest != plugin.digest:
-            raise PluginError(f"{plugin.path}: is not what it was when it was loaded; copy it to every worker")
+        here = load_plugin(plugin.path).code
+        for name in {**plugin.code, **here}:
+            if here.get(name) != plugin.code.get(name):
+                place = plugin.path if name == plugin.path.name else f"{name}, which {plugin.path} imports"
+                raise PluginError(f"{place}: is not what it was when it was loaded; copy it to every worker")
+
+
+def definition_code(section: str, name: str, *parts: Any) -> dict[str, str]:
+    """The code behind a definition, as it was loaded; empty for our own.
+
+    `parts` are the functions and classes that the definition consists of. For a name of a plug-in file the whole file
+    counts, for one of an installed package its module.
+    """
+    points = [sys.modules.get(point.module) for point in installed(REGISTRIES[section].group) if point.name == name]
+    code = identify_code([*modules_of(*parts), *(module for module in points if module is not None)])
+    for plugin in _loaded.values():
+        if (section, name) in plugin.names:
+            code |= plugin.code
+    return code
 
 
 def _read(file: Path, path: str | Path) -> bytes:
@@ -122,10 +147,40 @@ def _read(file: Path, path: str | Path) -> bytes:
         raise PluginError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions") from None
 
 
-def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
-    """Run the file as a module whose name is the same in every process, so that cached compiled code is found again."""
+def _module_name(file: Path) -> str:
+    """The name of a file's module: the same in every process, so that cached compiled code is found again."""
     stem = re.sub(r"\W", "_", file.stem)
-    name = f"tpstream_plugin_{stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    return f"tpstream_plugin_{stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def _forgotten_imports(plugin: ModuleType | None) -> Iterator[None]:
+    """Let the modules that a loaded plug-in imports be imported anew, those of installed packages excepted.
+
+    If that fails, all is as before.
+    """
+    sources = sources_of([plugin]) if plugin is not None else []
+    kept = {
+        source.name: sys.modules[source.name]
+        for source in sources
+        if not source.installed and source.name in sys.modules and source.name != "__main__"
+    }
+    for source in sources:
+        if source.name in kept:
+            del sys.modules[source.name]
+            if source.file is not None:  # bytecode is trusted if the file was changed within the same second
+                Path(cache_from_source(str(source.file))).unlink(missing_ok=True)
+    invalidate_caches()
+    try:
+        yield
+    except BaseException:
+        sys.modules.update(kept)
+        raise
+
+
+def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
+    """Run the file as a module."""
+    name = _module_name(file)
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # noqa: S101 (a .py file has a loader)
     module = importlib.util.module_from_spec(spec)

@@ -1,6 +1,7 @@
 """The check of reward models: `check_rewards`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import Problem, World
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
-from tpstream.testing.subject import Subject, check_mean, check_repeatable, watched
+from tpstream.testing.subject import Subject, check_arms, check_builds, check_mean, check_repeatable, watched
 
 Keys = Mapping[str, Any]
 
@@ -32,7 +33,8 @@ def check_rewards(
 
     Shapes and types are right; parts are at least 0 and add up to at most the maximum; no group of parts pays more
     than its share of the maximum; the mean is the declared one, up to chance; equal streams give equal rewards, and no
-    other randomness is used; nobody else can change what it keeps.
+    other randomness is used; what an arm pays depends neither on other runs nor on when other arms are drawn; nobody
+    else can change what it keeps.
 
     Parameters
     ----------
@@ -63,16 +65,20 @@ def check_rewards(
     >>> check_rewards("smooth-beta", {"groups": 3}, [{"maximum": 10.0}, {"maximum": 5.0}], span=12)
     """
     with watched(REWARDS, kind, name) as subject:
-        rewards = _build(subject, settings, arms, span, Path(folder))
-        again = _build(subject, settings, arms, span, Path(folder))
+        build = partial(_build, subject, settings, arms, span, Path(folder))
+        rewards = build()
         world = _make_world(rewards, span)
-        for arm, (model, other) in enumerate(zip(rewards.arms, again.arms, strict=True)):
+        drawn = []
+        for arm, model in enumerate(rewards.arms):
             recorded = isinstance(model, Recorded)
             rows = _recorded(subject, model, pulls) if recorded else _sampled(subject, model, world, arm, pulls)
             check_block(rows, len(rows), world, arm, 0)
             _check_groups(subject, rewards, arm, rows)
-            if not recorded:
-                _check_sampling(subject, model, other, arm, span)
+            drawn.append(rows)
+        _check_independence(subject, build, len(arms))
+        for arm, (model, rows) in enumerate(zip(rewards.arms, drawn, strict=True)):
+            if not isinstance(model, Recorded):
+                _check_sampling(subject, model, arm, span)
                 check_mean(subject, f"arm {arm}", rows.sum(axis=1), float(model.mean), float(model.maximum))
 
 
@@ -147,16 +153,33 @@ def _check_groups(subject: Subject, rewards: Rewards, arm: int, rows: Floats) ->
         )
 
 
-def _check_sampling(subject: Subject, model: ArmRewards, other: ArmRewards, arm: int, span: int) -> None:
+def _check_independence(subject: Subject, build: Callable[[], Rewards], arms: int) -> None:
+    """Check that what an arm pays depends neither on other runs nor on when other arms are drawn."""
+
+    def start(run: int = 0) -> Callable[[int, int], list[Floats]]:
+        models = build().arms
+        streams = [open_stream(0, run, Purpose.REWARDS, arm) for arm in range(arms)]
+
+        def draw(arm: int, block: int) -> list[Floats]:
+            model = models[arm]
+            if isinstance(model, Recorded):
+                return [model.recorded(block * BLOCK, BLOCK)]
+            return [model.sample(streams[arm], BLOCK)]
+
+        return draw
+
+    check_builds(subject, "rewards", lambda run: [rows for arm in range(arms) for rows in start(run)(arm, 0)])
+    check_arms(subject, "rewards", arms, start)
+
+
+def _check_sampling(subject: Subject, model: ArmRewards, arm: int, span: int) -> None:
     """Check that equal streams give equal rewards, for any number of pulls, in new arrays."""
 
-    def draw(seed: int, of: ArmRewards = model, pulls: int = BLOCK) -> Floats:
-        return of.sample(open_stream(seed, 0, Purpose.REWARDS, arm), pulls)
+    def draw(seed: int, pulls: int = BLOCK) -> Floats:
+        return model.sample(open_stream(seed, 0, Purpose.REWARDS, arm), pulls)
 
     check_repeatable(subject, f"sampling arm {arm}", lambda seed: [draw(seed)])
     expected = draw(0).copy()
-    if not np.array_equal(draw(0, other), expected):
-        subject.fail(f"arm {arm} built twice pays differently from the same stream")
     draw(0)[:] = -1.0
     if not np.array_equal(draw(0), expected):
         subject.fail("sample returns its own memory, so that others can change it; return a new array")

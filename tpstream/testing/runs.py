@@ -20,7 +20,7 @@ from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import start_policy
 from tpstream.scenario.scenario import Scenario
-from tpstream.testing.subject import Subject
+from tpstream.testing.subject import KEPT, Subject
 
 ENDS = (Kind.PARTIAL, Kind.LATE, Kind.DROPPED)
 """The events that say how a part ended; each part has one of them."""
@@ -135,13 +135,25 @@ def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
         subject.fail(f"part {part + 1} of pull {pull + 1} {how}")
 
 
-def check_timing(subject: Subject, timing: Timing, span: int, arms: int, horizon: int) -> SimulatedRun:
-    """Check a run with this timing: its events, that it repeats itself, and that both engines agree."""
+def check_timing(subject: Subject, timing: Callable[[], Timing], span: int, arms: int, horizon: int) -> SimulatedRun:
+    """Check runs with this timing: their events, that they repeat themselves in any order, that both engines agree.
+
+    `timing` is built anew for each run, as elsewhere.
+    """
     form = POLICIES.find("tp-ucb-fr")  # its decisions depend on every part that it receives
     maxima, rewards = [{"maximum": 1.0 + arm} for arm in range(arms)], {"kind": "smooth-beta", "groups": 1}
-    world = small_scenario(span=span, horizon=horizon, arms=maxima, rewards=rewards).build_world(seed=1, run=0)
-    case = Case(replace(world, timing=timing), form, form.parameters(groups=1), subject.fail)
-    outcome = case.run()
-    check_events(subject, case.world, outcome)
-    case.check_repeats(outcome)
+    scenario = small_scenario(span=span, horizon=horizon, arms=maxima, rewards=rewards)
+
+    def case(run: int = 0, *, drain: bool = True) -> Case:
+        world = replace(scenario.build_world(seed=1, run=run), timing=timing(), drain=drain)
+        return Case(world, form, form.parameters(groups=1), subject.fail)
+
+    outcome = case().run()
+    check_events(subject, case().world, outcome)
+    # Runs that end while parts are on their way: what a process counts is not back where it was.
+    first = [case(run, drain=False).run() for run in (0, 1)]
+    for run in (1, 0):
+        again = case(run, drain=False)
+        again.check_equal(first[run], again.run(), f"a run is not the same after other runs: {KEPT}")
+    case().check_repeats(outcome)
     return outcome

@@ -77,6 +77,45 @@ def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Sequence
         subject.fail(f"{what} twice from the same stream gives different results; keep nothing between calls")
 
 
+KEPT = (
+    "something is kept from one build to the next; keep state in what `build` returns, not in a class, kind or module"
+)
+"""What is wrong with a plug-in whose runs depend on the runs before them."""
+
+
+def check_builds(subject: Subject, what: str, use: Callable[[int], Sequence[Any]]) -> None:
+    """Check that what is built anew for each run does not depend on other runs: two of them, in both orders.
+
+    `use`, from the number of a run to arrays, builds the model and uses it.
+    """
+    first = [[array.copy() for array in use(run)] for run in (0, 1)]
+    for run in (1, 0):
+        if not all(map(np.array_equal, first[run], use(run))):
+            subject.fail(f"{what} of the same run differ if other runs came before it: {KEPT}")
+
+
+def check_arms(
+    subject: Subject, what: str, arms: int, start: Callable[[], Callable[[int, int], Sequence[Any]]]
+) -> None:
+    """Check that what an arm gives does not depend on when other arms are drawn.
+
+    `start` builds the model and returns a function from an arm and the number of its block to arrays.
+    """
+    in_turn = [(arm, block) for block in range(2) for arm in range(arms)]
+    one_by_one = sorted(in_turn)
+    backwards = sorted(in_turn, key=lambda step: (-step[0], step[1]))
+    found: dict[tuple[int, int], list[Any]] = {}
+    for order in (in_turn, one_by_one, backwards):
+        draw = start()
+        for step in order:
+            arrays = [array.copy() for array in draw(*step)]
+            if not all(map(np.array_equal, found.setdefault(step, arrays), arrays)):
+                subject.fail(
+                    f"{what} of arm {step[0]} differ if other arms are drawn before it, so that its n-th pull depends "
+                    "on the policy: arms share a state; give each arm its own, and draw from the stream that is given"
+                )
+
+
 def check_mean(subject: Subject, what: str, values: Floats, declared: float, largest: float) -> None:
     """Check that the mean of independent values from 0 to `largest` is the declared one, up to chance.
 

@@ -1,6 +1,6 @@
 """The checks of when things happen: `check_arrivals` for decisions, `check_delay` for the parts of pulls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from tpstream.model.interfaces import ArrivalKind, BuildContext, CalendarDelay, 
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import Timing
 from tpstream.testing.runs import check_timing
-from tpstream.testing.subject import Subject, check_distribution, check_repeatable, watched
+from tpstream.testing.subject import Subject, check_arms, check_builds, check_distribution, check_repeatable, watched
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.pipeline import Calendars, arrival_times, check_reported, read_only, sample_schedule
 
@@ -35,7 +35,8 @@ def check_arrivals(
     """Check that an arrival process keeps what arrival processes promise.
 
     It gives a time for every decision, above 0 and never falling, and round t at time t if it says that it is regular;
-    equal streams give equal times, and no other randomness is used; runs decide at its times, in both engines alike.
+    equal streams give equal times, and no other randomness is used; no run depends on those before it; runs decide at
+    its times, in both engines alike.
 
     Parameters
     ----------
@@ -66,17 +67,17 @@ def check_arrivals(
     with watched(ARRIVALS, kind, name) as subject:
         given = subject.settings(subject.definition.settings, settings)
         context = BuildContext([f"arm-{arm + 1}" for arm in range(ARMS)], SPAN, Path(folder), horizon)
-        process, again = (subject.definition.build(given, context) for _ in range(2))
+        build = partial(subject.definition.build, given, context)
+        process = build()
         if not isinstance(getattr(process, "regular", None), bool):
             subject.fail("must say with `regular` (true or false) whether round t is at time t")
 
         def draw(seed: int, rounds: int = horizon, by: Any = process) -> Floats:
             return arrival_times(by, open_stream(seed, 0, Purpose.ARRIVALS), rounds, subject.name)
 
+        check_builds(subject, "times", lambda run: [draw(run, by=build())])
         check_repeatable(subject, "times", lambda seed: [draw(seed)])
         times = draw(0)
-        if not np.array_equal(draw(0, by=again), times):
-            subject.fail("built twice it gives different times from the same stream")
         if process.regular and not np.array_equal(times, np.arange(1, horizon + 1)):
             subject.fail(
                 f"declares to be regular, but round 1 is at time {times[0]} and round {horizon} at {times[-1]}"
@@ -85,7 +86,9 @@ def check_arrivals(
         if distribution is not None:
             check_distribution(subject, "gaps", np.diff(times, prepend=0.0), distribution)
         rounds = min(horizon, DECISIONS)
-        events = check_timing(subject, Timing(arrivals=process, arrivals_name=subject.name), SPAN, ARMS, rounds).events
+        events = check_timing(
+            subject, lambda: Timing(arrivals=build(), arrivals_name=subject.name), SPAN, ARMS, rounds
+        ).events
         if not np.array_equal(events.time[events.kind == Kind.PULL], draw(1, rounds)):
             subject.fail("decisions are not made at its times")
 
@@ -116,8 +119,9 @@ def check_delay(
     """Check that a delay keeps what delays promise, in any of their three forms.
 
     No part is early or arrives twice, and each one arrives or is lost; times are whole numbers where it says so; equal
-    streams give equal delays, and no other randomness is used; it changes nothing that it is given; both engines give
-    the same events where both can run it.
+    streams give equal delays, and no other randomness is used; no run depends on those before it, and what is sampled
+    for an arm does not depend on other arms; it changes nothing that it is given; both engines give the same events
+    where both can run it.
 
     Parameters
     ----------
@@ -154,36 +158,47 @@ def check_delay(
     with watched(DELAYS, kind, name) as subject:
         context = BuildContext(list(arms), span, Path(folder), horizon, resources or {"lab": 2})
         given = subject.settings(subject.definition.settings, settings)
-        delay, again = (subject.definition.build(given, context) for _ in range(2))
+        build = partial(subject.definition.build, given, context)
+        delay = build()
         forms = [form for form in FORMS if hasattr(delay, form)]
         if len(forms) != 1:
             subject.fail(f"must build what has one of {', '.join(FORMS)}, got {' and '.join(forms) or 'none'}")
         if forms != ["run"] and not isinstance(getattr(delay, "whole", None), bool):
             subject.fail("must say with `whole` (true or false) whether whole times stay whole")
         if forms == ["apply"]:
-            _check_sampled(subject, delay, again, len(arms), span, distribution)
+            _check_sampled(subject, build, len(arms), span, distribution)
         elif forms == ["reported"]:
             _check_calendar(subject, delay, horizon)
-        for timing in _timings(subject, delay, forms[0], context.resources):
+        for timing in _timings(subject, build, forms[0], context.resources):
             check_timing(subject, timing, span, len(arms), horizon)
 
 
-def _timings(subject: Subject, delay: Any, form: str, resources: Mapping[str, int]) -> list[Timing]:
-    """The delay alone, with a window, and after another delay."""
-    of_form: dict[str, dict[str, Any]] = {
-        "apply": {"delays": (delay,), "names": (subject.name,)},
-        "reported": {"calendar": Calendars((delay,), (subject.name,))},
-        "run": {"process": delay, "process_name": subject.name, "resources": resources},
-    }
-    parts = of_form[form]
-    before = {"delays": (Disturbance(), *parts.get("delays", ())), "names": ("before", *parts.get("names", ()))}
-    return [Timing(**parts), Timing(**parts, window=3.0), Timing(**(parts | before))]
+def _timings(
+    subject: Subject, build: Callable[[], Any], form: str, resources: Mapping[str, int]
+) -> list[Callable[[], Timing]]:
+    """Functions that build the delay alone, with a window, and after another delay."""
+
+    def parts() -> dict[str, Any]:
+        delay = build()
+        of_form: dict[str, dict[str, Any]] = {
+            "apply": {"delays": (delay,), "names": (subject.name,)},
+            "reported": {"calendar": Calendars((delay,), (subject.name,))},
+            "run": {"process": delay, "process_name": subject.name, "resources": resources},
+        }
+        return of_form[form]
+
+    def after_another() -> Timing:
+        own = parts()
+        before = {"delays": (Disturbance(), *own.get("delays", ())), "names": ("before", *own.get("names", ()))}
+        return Timing(**(own | before))
+
+    return [lambda: Timing(**parts()), lambda: Timing(**parts(), window=3.0), after_another]
 
 
 def _check_sampled(
-    subject: Subject, delay: DelayProcess, again: DelayProcess, arms: int, span: int, distribution: Any
+    subject: Subject, build: Callable[[], DelayProcess], arms: int, span: int, distribution: Any
 ) -> None:
-    rewards = np.random.default_rng(0).random((BLOCK, span))
+    rewards, delay = np.random.default_rng(0).random((BLOCK, span)), build()
 
     def draw(seed: int, arm: int = 0, before: tuple[DelayProcess, ...] = (), by: DelayProcess = delay) -> list[Any]:
         stream = open_stream(seed, 0, Purpose.DELAYS, arm)
@@ -191,11 +206,15 @@ def _check_sampled(
         schedule = sample_schedule([*before, by], rewards.copy(), arm, stream, names)
         return [schedule.offsets, schedule.lost]
 
+    def start() -> Callable[[int, int], list[Any]]:
+        by = build()
+        return lambda arm, block: draw(block, arm, by=by)
+
+    check_builds(subject, "delays", lambda run: draw(run, by=build()))
+    check_arms(subject, "delays", arms, start)
     for arm in range(arms):
         check_repeatable(subject, "apply", partial(draw, arm=arm))
         draw(0, arm, (Disturbance(),))
-        if not all(map(np.array_equal, draw(0, arm), draw(0, arm, by=again))):
-            subject.fail("built twice it delays differently from the same stream")
     if distribution is not None:
         lags = np.concatenate([draw(seed)[0][:, 0] for seed in range(40)])
         check_distribution(subject, "lags", lags, distribution)
