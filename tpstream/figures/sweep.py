@@ -106,6 +106,7 @@ def _is_numeric(column: "pd.Series[Any]") -> bool:
 
 
 def _line_ends(table: pd.DataFrame, across: str) -> dict[str, float]:
-    """The regret at the right end of each policy's line."""
+    """The regret at the right end of each policy's line, which ends before values without a finished run."""
+    table = table.dropna(subset="regret")
     ordered = table.sort_values(across, kind="stable") if _is_numeric(table[across]) else table
     return {str(policy): float(part["regret"].iloc[-1]) for policy, part in ordered.groupby("policy", sort=False)}
