@@ -254,6 +254,14 @@ def test_the_command(
     assert (tmp_path / "trial.svg").stat().st_size > 10_000
 
 
+def test_the_figure_of_equal_arms_has_no_allocation(tmp_path: Path) -> None:
+    """Where no arm is best, no patient is drawn on the best one."""
+    trial_figure(tmp_path / "equal.svg", replace(TRIAL, means=np.ones(3)))
+    trial_figure(tmp_path / "other.svg", TRIAL)
+    assert "no best arm" in (tmp_path / "equal.svg").read_text()
+    assert "no best arm" not in (tmp_path / "other.svg").read_text()
+
+
 def test_the_figure_is_repeatable(tmp_path: Path) -> None:
     """The same trial gives the same bytes."""
     for name in ("one.svg", "two.svg"):

@@ -68,13 +68,17 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
             "share of runs in which no other arm was pulled as often as the best one; it does not say that the policy "
             f"knows the best arm; {TIED}",
             "share",
-            "most pulled is best",
+            "best pulled most",
             "share",
         ),
         *ends("best_found", "Wilson's", "share"),
         FAILED,
         Column(
-            "seconds_per_run", "mean seconds that a run took, all that it waited for included", "s", "s/run", "seconds"
+            "seconds_per_run",
+            "mean seconds that a run took, without those of compiling the policy",
+            "s",
+            "s/run",
+            "seconds",
         ),
     ),
     "results": (
@@ -130,7 +134,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "times": (
         POLICY,
         Column("run", "the number of the run, from 0"),
-        Column("seconds", "what it took", "s"),
+        Column("seconds", "what it took, without compiling the policy", "s"),
     ),
     "failures": (
         Column("scenario", "the scenario's name"),

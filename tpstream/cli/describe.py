@@ -7,7 +7,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, flag, load_plugins, option
-from tpstream.cli.output import pick, print_json, print_table
+from tpstream.cli.output import amount, pick, print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
 
@@ -35,7 +35,7 @@ def validate(
         f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
     )
     rows = [
-        {"arm": name, "mean": f"{mean:.6g}", "maximum": f"{maximum:.6g}"}
+        {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
     ]
     print_table(rows)

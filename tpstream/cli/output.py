@@ -124,7 +124,7 @@ def interval(low: float, high: float) -> str:
 def show_value(value: float | str | None, show: Show) -> str:
     """A value of a table as people read it; "none" where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "none"
+        return "" if show == "factor" else "none"
     if isinstance(value, str):
         return value
     if show == "seconds":

@@ -300,7 +300,7 @@ class Study:
         from tpstream.figures.style import regret_figure, run_count  # noqa: PLC0415 (Matplotlib is slow to import)
 
         runs = max(len(records) for records in self.records.values())
-        title = f"{self.name}: {run_count(runs)}"
+        title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
         regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
         return Path(path)
 

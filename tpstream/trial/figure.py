@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tpstream.figures.style import GREY, draw_grid, label_lines, new_figure, policy_colours
+from tpstream.analysis.regret import all_equal
+from tpstream.figures.style import GREY, draw_grid, label_lines, line_styles, new_figure, policy_colours, short_number
 from tpstream.trial.characteristics import Trial
 
 if TYPE_CHECKING:
@@ -25,15 +26,20 @@ def trial_figure(path: Path, trial: Trial) -> None:
         figure.suptitle("\n".join([title, *trial.notes]), x=0.01, ha="left", fontweight="bold", wrap=True)
         _draw_allocation(left, trial, colours)
         _draw_losses(right, trial, colours)
-        label_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
+        if not all_equal(trial.means):
+            label_lines(left, {policy: 100 * float(trial.allocation(policy).mean[-1]) for policy in colours}, colours)
 
 
 def _draw_allocation(axes: "Axes", trial: Trial, colours: dict[str, str]) -> None:
     """The share of patients on the best arm, a line and a band for each policy."""
+    styles = line_styles({policy: trial.allocation(policy).mean for policy in colours})
+    if all_equal(trial.means):
+        colours = {}
+        axes.text(0.5, 0.5, "no best arm", transform=axes.transAxes, ha="center", color=GREY)
     for policy, colour in colours.items():
         curve = trial.allocation(policy)
         middles = (np.arange(len(curve.mean)) + 0.5) * trial.horizon / len(curve.mean)
-        axes.plot(middles, 100 * curve.mean, color=colour, linewidth=2)
+        axes.plot(middles, 100 * curve.mean, color=colour, linewidth=2, linestyle=styles[policy])
         axes.fill_between(middles, 100 * curve.low, 100 * curve.high, color=colour, alpha=0.15, linewidth=0)
     axes.set(xlim=(0, trial.horizon), ylim=(0, 100), xlabel="patient, in order of enrolment")
     axes.set_title("patients on the best arm", loc="left", color=GREY, fontsize=10.5)
@@ -57,5 +63,5 @@ def _draw_losses(axes: "Axes", trial: Trial, colours: dict[str, str]) -> None:
     axes.set_xlabel("against all on the best arm, in expectation")
     axes.spines["left"].set_visible(False)
     axes.set_title("benefit lost (best arm chosen in the end)", loc="left", color=GREY, fontsize=10.5)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_formatter(lambda value, _: short_number(value))
     draw_grid(axes, "x")
