@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
+INFORMED = ("oracle", "ucb1")
+"""Kinds of policies that see what nobody sees in earnest: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
@@ -88,15 +90,30 @@ def compare(
             "Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
         ),
     ] = False,
+    against: Annotated[
+        str | None,
+        option(
+            "--against POLICY",
+            "The policy, by its label in the table, that the others are compared with, run by run.",
+            default="the one with the smallest regret, but not oracle or ucb1",
+        ),
+    ] = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
+    from tpstream.model.errors import UnknownNameError
     from tpstream.scenario.bounds import scenario_bounds
-    from tpstream.scenario.policy_choice import label_of
+    from tpstream.scenario.policy_choice import label_of, request_policies
 
     scenario, policies = study.load(), study.policies
+    if against is not None:
+        known = [choice.label for choice in request_policies(scenario.policies, policies)]
+        if value:
+            known += [label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)]
+        if against not in known:
+            raise UnknownNameError("policy of this study (--against)", against, known)
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
@@ -110,7 +127,7 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, figure=figure, out=folder.out, value=recovered)
+    show_study(result, output, figure=figure, out=folder.out, value=recovered, against=against)
     report_failures(result.failures)
 
 
@@ -205,6 +222,7 @@ def show_study(
     figure: Path | None = None,
     out: Path | None = None,
     value: "pd.DataFrame | None" = None,
+    against: str | None = None,
 ) -> None:
     """Print the result of a comparison, and the value of partial information if it was asked for."""
     table = study.table()
@@ -234,7 +252,7 @@ def show_study(
     if value is not None:
         _show_value(value)
     if not output.quiet:
-        _show_contrasts(study, table)
+        _show_contrasts(study, against)
     paths = [path for of_policy in study.logs.values() for path in of_policy]
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
@@ -284,17 +302,21 @@ def _show_rounds(study: "Study") -> None:
     print_table(list(rows.values()), title="regret on the way")
 
 
-def _show_contrasts(study: "Study", table: "pd.DataFrame") -> None:
-    """The other policies against the one with the smallest regret, paired by run."""
-    if len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies, and two runs for an interval)
+def _show_contrasts(study: "Study", against: str | None) -> None:
+    """The other policies against one of them, paired by run; two runs are needed for an interval."""
+    table = study.table()
+    yardstick = against or _yardstick(table)
+    if yardstick is None or len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies and two runs)
         return
-    best = str(table["policy"].iloc[int(table["regret"].argmin())])
-    rows = []
-    for policy in table["policy"]:
-        if policy != best:
-            one = study.contrast(policy, best)
-            rows.append(show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"})
-    print_table(rows, title=f"against {best}, run by run on the same random numbers")
+    others = [study.contrast(policy, yardstick) for policy in table["policy"] if policy != yardstick]
+    rows = [show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"} for one in others]
+    print_table(rows, title=f"against {yardstick}, run by run on the same random numbers")
+
+
+def _yardstick(table: "pd.DataFrame") -> str | None:
+    """The policy with the smallest regret of those that can be used in earnest; None if there is none."""
+    usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
+    return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 
 
 def _show_value(value: "pd.DataFrame") -> None:
