@@ -323,3 +323,17 @@ def test_run_with_a_setting(
     (row,) = json.loads(capsys.readouterr().out)["policies"]
     expected = compare(small(span=12), ["tp-ucb-fr:groups=4"], runs=6).results()
     assert (row["policy"], row["regret"]) == ("tp-ucb-fr", expected["regret"].iloc[5])
+
+
+def test_a_cell_in_which_every_run_fails(tmp_path: Path) -> None:
+    """Its rows have no numbers, the tables and the figure have the others, and the failures are told."""
+    rows = [f"{arm},{paid},2" for arm, paid in (("a", 1), ("b", 2)) for _ in range(5)]
+    (tmp_path / "short.csv").write_text("\n".join(["arm,x1,x2", *rows]))
+    rewards = {"kind": "trace", "file": str(tmp_path / "short.csv"), "groups": 1}
+    scenario = small(span=2, rewards=rewards, arms=[{"name": "a"}, {"name": "b"}])
+    found = sweep(scenario, {"horizon": [4, 5, 40]}, ["ucb1", "uniform"], runs=2, folder=tmp_path / "out")
+    assert {failure.policy for failure in found.failures} == {"ucb1", "uniform"}
+    table = found.table()
+    assert table["regret"].isna().tolist() == [False] * 4 + [True] * 2
+    assert set(found.pulls()["horizon"]) == set(found.curves()["horizon"]) == {4, 5}
+    assert found.plot(tmp_path / "sweep.png").exists()

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from hypothesis import given, strategies as st
 
-from tpstream.figures.style import COLOURS, policy_colours, spread_apart
+from tpstream.figures.style import COLOURS, DASHED, line_styles, policy_colours, short_number, spread_apart
 
 heights = st.lists(st.floats(0, 1000), min_size=1, max_size=12)
 gaps = st.floats(0.1, 50)
@@ -41,7 +41,26 @@ def test_the_papers_policies_keep_their_colours() -> None:
     assert [colours[label] for label in ("ucb1", "delayed-ucb1:start=random", "tp-ucb-fr", "TP-UCB-EW")] == list(
         COLOURS[:4]
     )
-    assert [colours["uniform"], colours["mine"]] == list(COLOURS[4:6])
+    assert colours["uniform"] == COLOURS[4]
+
+
+def test_a_policy_has_one_colour_in_all_figures() -> None:
+    """Which other policies are drawn, and in which order, does not matter."""
+    alone = {label: policy_colours([label])[label] for label in ("uniform", "oracle", "ucb1", "mine", "yours")}
+    for others in (["mine", "oracle", "uniform"], ["uniform", "ucb1", "yours", "mine"]):
+        assert policy_colours(others) == {label: alone[label] for label in others}
+
+
+def test_a_line_on_another_is_dashed() -> None:
+    """Of lines that cannot be told apart the one above is dashed, so that the one below shows."""
+    line = np.linspace(0.0, 100.0, 30)
+    styles = line_styles({"below": line, "above": line + 0.5, "apart": line * 0.9, "shorter": line[:3]})
+    assert styles == {"below": "-", "above": DASHED, "apart": "-", "shorter": "-"}
+
+
+def test_numbers_are_written_for_people() -> None:
+    """No powers of ten, and no more digits than are read."""
+    assert [short_number(value) for value in (10_040.0, 999.96, 12.3456, 0.5)] == ["10,040", "1000", "12.35", "0.5"]
 
 
 @given(st.lists(st.sampled_from(["ucb1", "tp-ucb-fr", "tp-ucb-fr:groups=5", "mine", "yours"]), unique=True))

@@ -5,6 +5,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import moody
 import numpy as np
@@ -26,7 +27,7 @@ from tpstream.trial.figure import trial_figure
 from tpstream.trial.trial import trial
 
 
-def outcome(run: int, patients: list[int], chosen: int, last: float) -> TrialOutcome:
+def outcome(run: int, patients: list[int], chosen: int | None, last: float) -> TrialOutcome:
     """A trial of three arms."""
     return TrialOutcome(1, run, np.array(patients), np.array([0.5]), chosen, last)
 
@@ -80,6 +81,33 @@ def test_the_final_estimate_by_hand() -> None:
 def test_an_arm_without_read_outs_is_never_chosen() -> None:
     """Nothing is known of it; of equal arms the first is chosen."""
     assert choose_arm(np.array([np.nan, -1.0, 2.0, 2.0])) == 2
+
+
+def test_without_any_read_out_no_arm_is_chosen() -> None:
+    """Nothing is known of any arm, so none is taken for the first or the best one."""
+    assert choose_arm(np.full(3, np.nan)) is None
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_everything_is_lost(tmp_path: Path, runs: int, engine: Any) -> None:
+    """No arm is chosen, no read-out has a time, all else is known; the notes say so and the figure is drawn."""
+    lost = small(delays=[{"kind": "missing", "p": 1.0}], window=9.0)
+    found = trial(lost, ["ucb1", "tp-ucb-ew"], runs=runs, engine=engine)
+    table = found.table()
+    assert (table["best_chosen"] == 0).all()
+    assert table[["last_readout", "lost_later"]].isna().all(axis=None)
+    assert table[["on_best", "lost"]].notna().all(axis=None)
+    assert found.choices()["chosen"].sum() == 0
+    assert found.notes[0] == f"uniform: in {runs} of {runs} runs no result was delivered, so no arm was chosen"
+    trial_figure(tmp_path / "trial.svg", found)
+
+
+def test_a_run_without_read_outs_is_left_out_of_their_time() -> None:
+    """The last read-out is a mean over the runs that have one; no choice counts as a wrong one."""
+    outcomes = {"uniform": [outcome(0, [4, 3, 3], 1, 8.0), outcome(1, [3, 4, 3], None, np.nan)]}
+    row = replace(TRIAL, outcomes=outcomes).table().iloc[0]
+    assert (row["last_readout"], row["best_chosen"], row["lost_later"]) == (8.0, 0.5, 0.0)
 
 
 def test_logs_tell_what_happened(tmp_path: Path) -> None:
@@ -224,6 +252,14 @@ def test_the_command(
     assert [row["policy"] for row in rows] == ["uniform", "tp-ucb-fr"]
     assert all(f"{row['lost']:,.0f}" in printed[0] for row in rows)
     assert (tmp_path / "trial.svg").stat().st_size > 10_000
+
+
+def test_the_figure_of_equal_arms_has_no_allocation(tmp_path: Path) -> None:
+    """Where no arm is best, no patient is drawn on the best one."""
+    trial_figure(tmp_path / "equal.svg", replace(TRIAL, means=np.ones(3)))
+    trial_figure(tmp_path / "other.svg", TRIAL)
+    assert "no best arm" in (tmp_path / "equal.svg").read_text()
+    assert "no best arm" not in (tmp_path / "other.svg").read_text()
 
 
 def test_the_figure_is_repeatable(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """How sure is a mean, a share or a ratio of means over runs? 95 % intervals.
 
-- `t_interval`: Student's interval for a mean.
+- `t_interval`: Student's interval for a mean. That of a bounded quantity (patients of a trial, shares, regret) is cut
+  at the bounds (`Interval.within`). The true mean is never outside of them, so a cut interval covers it as often as an
+  uncut one. docs/columns.md has the coverage at 2, 5 and 20 runs.
 - `bootstrap_interval`: the bootstrap interval for a mean (Efron 1987, bias-corrected and accelerated).
 - `wilson_interval`: Wilson's interval for a share (Wilson 1927).
 - `fieller_interval`: Fieller's interval for a ratio of two paired means (Fieller 1954).
@@ -32,11 +34,15 @@ CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Means over runs with their 95 % interval; the bounds are NaN if there is only one run."""
+    """Means over runs with their 95 % interval; the bounds are NaN if there is only one run, all is NaN without any."""
 
     mean: Floats
     low: Floats
     high: Floats
+
+    def within(self, least: Floats | float, most: Floats | float) -> "Interval":
+        """The interval cut at the bounds of what is averaged, which no mean can leave."""
+        return Interval(self.mean, np.clip(self.low, least, most), np.clip(self.high, least, most))
 
     def columns(self, name: str) -> dict[str, float]:
         """The three numbers of a single mean as columns of a table: NAME, NAME_low, NAME_high."""
@@ -46,9 +52,12 @@ class Interval:
 def t_interval(values: Floats) -> Interval:
     """Student's interval for the mean over the first axis."""
     runs = len(values)
+    unknown = np.full(values.shape[1:], np.nan)
+    if runs == 0:
+        return Interval(unknown, unknown, unknown)
     mean = values.mean(axis=0)
     if runs == 1:
-        return Interval(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+        return Interval(mean, unknown, unknown)
     half = t_quantile(runs) * values.std(axis=0, ddof=1) / np.sqrt(runs)
     return Interval(mean, mean - half, mean + half)
 
@@ -122,7 +131,7 @@ def recovery(own: Floats, waiting: Floats, clairvoyant: Floats) -> dict[str, flo
     from 0 at 5 %: then the ratio has no bounded interval.
     """
     gains, costs = waiting - own, waiting - clairvoyant
-    cost = t_interval(costs) if len(costs) else Interval(*np.full(3, np.nan))
+    cost = t_interval(costs)
     fraction = low = high = np.nan
     if cost.low > 0 or cost.high < 0:
         fraction = float(gains.mean() / costs.mean())

@@ -22,7 +22,7 @@ import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.logs import WorldLogs, gather
-from tpstream.analysis.regret import PullCounts, checkpoints, pseudo_regret
+from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
@@ -83,6 +83,11 @@ class LogRegret:
     known: "tuple[PolicyGroups, ...]"
 
     @property
+    def no_best_arm(self) -> str | None:
+        """Why no arm is better than all others, in words; None if one is."""
+        return no_best_arm(self.arms, self.means)
+
+    @property
     def bounds(self) -> "list[Bound]":
         """The lower bounds, and the upper ones of the policies that the theory knows."""
         from tpstream.analysis.theory import bounds_of  # noqa: PLC0415 (SciPy's functions, which regret does not need)
@@ -99,13 +104,15 @@ class LogRegret:
         return None if delivered is None else self.rounds * self.means.max() - delivered
 
     def intervals(self, policy: str) -> dict[str, Interval]:
-        """Mean and 95 % interval over runs, by the name of the curve."""
+        """Mean and 95 % interval over runs, by the name of the curve; that of regret is cut at what is possible."""
         found = {
             "pseudo-regret": self.regret(policy),
             "shortfall": self.shortfall(policy),
             "outstanding": self.accounts[policy].outstanding,
         }
-        return {name: t_interval(curve) for name, curve in found.items() if curve is not None}
+        largest = self.rounds * (self.means.max() - self.means.min())
+        curves = {name: t_interval(curve) for name, curve in found.items() if curve is not None}
+        return curves | {"pseudo-regret": curves["pseudo-regret"].within(0.0, largest)}
 
     def table(self) -> pd.DataFrame:
         """The curves after the last round, a row for each policy: mean, low, high; open pulls; the best arm's share."""
@@ -119,8 +126,8 @@ class LogRegret:
         if account.open is not None and account.paid_later is not None:
             row["open_pulls"] = float(account.open[:, -1].mean())
             row["paid_later"] = float(account.paid_later.mean())
-        best = self.means == self.means.max()
-        row["best_arm_share"] = float(account.counts[:, -1, best].sum() / account.counts[:, -1].sum())
+        on_best = account.counts[:, -1, best_arms(self.means)].sum()
+        row["best_arm_share"] = np.nan if all_equal(self.means) else float(on_best / account.counts[:, -1].sum())
         return row
 
     def curves(self) -> pd.DataFrame:
@@ -292,8 +299,10 @@ def _paid_later(sums: RunSums, reach: int) -> float:
 
 
 def _notes(found: WorldLogs, without_deliveries: list[Log], last: int) -> tuple[str, ...]:
-    """Why curves are missing, which logs are torn, and where the curves end."""
-    horizon, notes = found.header.horizon, []
+    """Why there is no best arm, why curves are missing, which logs are torn, and where the curves end."""
+    horizon = found.header.horizon
+    tied = no_best_arm(found.header.arms, np.array(found.header.means))
+    notes = [] if tied is None else [tied]
     if without_deliveries:
         notes.append(f"{without_deliveries[0].path}: holds only the pulls, so what was delivered is not known")
     notes += [f"{log.path}: {log.truncated}" for logs in found.logs.values() for log in logs if not log.complete]

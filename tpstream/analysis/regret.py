@@ -1,11 +1,42 @@
-"""Pseudo-regret: what was lost against the best arm, in expectation, counted at the pulls; and counts of pulls."""
+"""Which arm is best; pseudo-regret: what was lost against it, in expectation, counted at the pulls; counts of pulls."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 
 LINEAR, GEOMETRIC = 101, 60
 """The number of checkpoints of a curve, evenly spaced and spaced by ratio, before equal ones are merged."""
+EQUAL = 1e-12
+"""Means that differ by less than this share of the largest one are equal: they differ by rounding only."""
+
+
+def best_arms(means: Floats) -> Bools:
+    """Whether each arm has the largest mean."""
+    best: Bools = means >= means.max() - EQUAL * abs(means.max())
+    return best
+
+
+def no_best_arm(arms: Sequence[str], means: Floats) -> str | None:
+    """Why no arm is better than all others; None if one is.
+
+    If all arms are equally good, or there is one only, then nothing can be lost, and what a table says about the best
+    arm is not defined.
+    """
+    best = [arm for arm, is_best in zip(arms, best_arms(means), strict=True) if is_best]
+    if len(arms) == 1:
+        return f"{arms[0]} is the only arm: there is nothing to choose, and regret is 0 whatever a policy does"
+    if len(best) == len(arms):
+        return f"arms {', '.join(best)} are equally good: no best arm, and regret is 0 whatever is pulled"
+    if len(best) > 1:
+        return f"arms {', '.join(best)} are equally good: no single best arm; columns about the best arm count them all"
+    return None
+
+
+def all_equal(means: Floats) -> bool:
+    """Whether no arm is better than another, so that columns about the best arm are not defined."""
+    return bool(best_arms(means).all())
 
 
 def checkpoints(horizon: int) -> Ints:

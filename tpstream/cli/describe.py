@@ -1,4 +1,4 @@
-"""Commands that describe what there is (validate, list, schema, theory) and that begin a plug-in (new)."""
+"""Commands that describe what there is (validate, list, columns, schema, theory) and that begin a plug-in (new)."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, flag, load_plugins, option
-from tpstream.cli.output import print_json, print_table
+from tpstream.cli.output import amount, pick, print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
 
@@ -22,6 +22,7 @@ def validate(
     ] = False,
 ) -> None:
     """Check a scenario file and say what it describes."""
+    from tpstream.analysis.regret import no_best_arm
     from tpstream.scenario.scenario import Scenario
 
     load_plugins(plugin)
@@ -34,10 +35,13 @@ def validate(
         f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
     )
     rows = [
-        {"arm": name, "mean": f"{mean:.6g}", "maximum": f"{maximum:.6g}"}
+        {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
     ]
     print_table(rows)
+    tied = no_best_arm(problem.names, chosen.means)
+    if tied is not None:
+        typer.echo(f"note: {tied}")
     typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
 
 
@@ -59,6 +63,32 @@ def list_names(
     from tpstream.scenario.catalogue import describe
 
     print_table([dict(zip((what, "about", "parameters"), row, strict=True)) for row in describe(what)])
+
+
+@command("Describe", example="columns trial")
+def columns(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="The table, e.g. table, trial or regret; all if left out.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say what each column of each table means, in files and where commands print it."""
+    from tpstream.analysis.columns import TABLES
+    from tpstream.model.errors import UnknownNameError
+
+    if table is not None and table not in TABLES:
+        raise UnknownNameError("table", table, TABLES)
+    chosen = {name: TABLES[name] for name in ([table] if table else TABLES)}
+    if as_json:
+        keys = ("name", "title", "unit", "meaning")
+        print_json({name: [pick(column, *keys) for column in columns] for name, columns in chosen.items()})
+        return
+    for name, columns in chosen.items():
+        rows = [
+            {"column": one.name, "printed as": one.title, "unit": one.unit, "meaning": one.meaning} for one in columns
+        ]
+        print_table(rows, title=name)
 
 
 @command("Describe")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Figure,
@@ -18,7 +19,7 @@ from tpstream.cli.options import (
     load_plugins,
     option,
 )
-from tpstream.cli.output import TABLE_ENDINGS, amount, pick, print_json, print_table, records, write_table
+from tpstream.cli.output import TABLE_ENDINGS, pick, print_json, print_table, records, show_row, write_table
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis
@@ -144,7 +145,7 @@ def as_numbers(indices: "Floats | None") -> list[float | str] | None:
     return [index if abs(index) < float("inf") else str(index) for index in indices.tolist()]
 
 
-@command("Logs", example="regret logs/first --figure regret.png --curves curves.csv")
+@command("Logs", example="regret logs/first --figure regret.png --curves curves.csv", more=describe_printed("regret"))
 def regret(
     logs: LogPaths,
     *,
@@ -174,7 +175,8 @@ def regret(
     if curves is not None:
         write_table(curves, result.curves())
     if output.as_json:
-        print_json({"scenario": result.name, "policies": records(table), "notes": result.notes})
+        shown = {"scenario": result.name, "policies": records(table), "no_best_arm": result.no_best_arm}
+        print_json({**shown, "notes": result.notes})
         return
     _show_regret(result, records(table))
     output.add("note", *result.notes)
@@ -184,29 +186,18 @@ def regret(
 
 def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
     later = all(row.get("paid_later") is not None for row in found)
-    rows = []
-    for row in found:
-        cells = {"policy": row["policy"], "runs": str(row["runs"])}
-        for key in ("pseudo_regret", "shortfall", "outstanding"):
-            if key in row:
-                cells[key.replace("_", "-")] = _with_half_width(row, key)
-        if "open_pulls" in row:
-            cells["open"] = f"{row['open_pulls']:,.4g}"
-        if later:
-            cells["paid later"] = _amount(row["paid_later"])
-        rows.append(cells)
+    hidden = () if later else ("paid_later",)
+    rows = [show_row("regret", {name: row[name] for name in row if name not in hidden}) for row in found]
     several = any(row["runs"] > 1 for row in found)
-    title = f"{result.name}: after {int(result.rounds[-1]):,} rounds" + (" (± 95 %)" if several else "")
-    print_table(rows, title=title)
-
-
-def _with_half_width(row: dict[str, Any], key: str) -> str:
-    high = row[f"{key}_high"]
-    return _amount(row[key]) + ("" if high is None else f" ± {_amount(high - row[key])}")
-
-
-def _amount(value: float) -> str:
-    return amount(value, ".4g", large=1000)
+    title = f"{result.name}: after {int(result.rounds[-1]):,} rounds"
+    print_table(rows, title=title + (" (brackets: 95 % intervals)" if several else ""))
+    if result.no_best_arm is not None:
+        shares = {policy: result.shares(policy)[-1].tolist() for policy in result.accounts}
+        arms = [
+            {"policy": policy, **{arm: f"{share:.1%}" for arm, share in zip(result.arms, found, strict=True)}}
+            for policy, found in shares.items()
+        ]
+        print_table(arms, title="share of the pulls that each arm got")
 
 
 @command("Logs", example="diagnose logs/first --figure diagnosis.png")

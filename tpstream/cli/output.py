@@ -1,6 +1,7 @@
 """How commands show their results: progress on standard error, tables and JSON on standard output, files of tables."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from tpstream.analysis.columns import TABLES, Show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,6 +119,38 @@ def amount(value: float, form: str = ",.1f", large: float = LARGE) -> str:
 def interval(low: float, high: float) -> str:
     """An interval as it stands in tables."""
     return f"{amount(low)} to {amount(high)}"
+
+
+def show_value(value: float | str | None, show: Show) -> str:
+    """A value of a table as people read it; "none" where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "" if show == "factor" else "none"
+    if isinstance(value, str):
+        return value
+    if show == "seconds":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
+    forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%", "time": ",.1f"}
+    if show == "factor":
+        return f"{value:,.1f}x" if math.isfinite(value) else ""
+    return amount(value) if show == "amount" else f"{value:{forms[show]}}"
+
+
+def show_row(table: str, row: Mapping[Any, Any]) -> dict[str, str]:
+    """A row of a table (see analysis/columns.py) as it is printed: texts by title, intervals in brackets."""
+    cells = {}
+    for column in TABLES[table]:
+        if not column.title or column.name not in row:
+            continue
+        cells[column.title] = show_value(row[column.name], column.show)
+        if column.interval is None:
+            continue
+        low, high = (show_value(row[end], column.show) for end in column.interval)
+        known = row.get("runs", 2) > 1 and "none" not in (low, high)
+        if column.name in column.interval:
+            cells[column.title] = f"{low} to {high}" if known else "needs 2 runs"
+        elif known:
+            cells[column.title] += f" ({low} to {high})"
+    return cells
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -4,12 +4,13 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.describe import NO_PROOF
 from tpstream.cli.options import (
@@ -34,6 +35,7 @@ from tpstream.cli.output import (
     records,
     report_failures,
     show_progress,
+    show_row,
     write_table,
 )
 
@@ -41,8 +43,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
+COLUMNS = describe_printed("table")
+INFORMED = ("oracle", "ucb1")
+"""Kinds of policies that see what nobody sees in earnest: the means, or a pull's total at once."""
+NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class SingleFlags(SettingFlags):
     first: Annotated[int, option("--run K", "The number of the (first) run, to do one of many alone.", least=0)] = 0
 
 
-@command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first")
+@command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first", more=COLUMNS)
 def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.experiment import compare as study_module
@@ -67,7 +74,7 @@ def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
     report_failures(result.failures)
 
 
-@command("Simulate", example="compare setting-1 -t 20000 -n 10 -f regret.svg", more=CODES)
+@command("Simulate", example="compare setting-1 -t 20000 -n 10 -f regret.svg", more=NOTES)
 def compare(
     *,
     study: StudyFlags,
@@ -83,15 +90,30 @@ def compare(
             "Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
         ),
     ] = False,
+    against: Annotated[
+        str | None,
+        option(
+            "--against POLICY",
+            "The policy, by its label in the table, that the others are compared with, run by run.",
+            default="the one with the smallest regret, but not oracle or ucb1",
+        ),
+    ] = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
     from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
+    from tpstream.model.errors import UnknownNameError
     from tpstream.scenario.bounds import scenario_bounds
-    from tpstream.scenario.policy_choice import label_of
+    from tpstream.scenario.policy_choice import label_of, request_policies
 
     scenario, policies = study.load(), study.policies
+    if against is not None:
+        known = [choice.label for choice in request_policies(scenario.policies, policies)]
+        if value:
+            known += [label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)]
+        if against not in known:
+            raise UnknownNameError("policy of this study (--against)", against, known)
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
@@ -105,11 +127,15 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, figure=figure, out=folder.out, value=recovered)
+    show_study(result, output, figure=figure, out=folder.out, value=recovered, against=against)
     report_failures(result.failures)
 
 
-@command("Simulate", example="sweep setting-1 -t 20000 --set policies.tp-ucb-fr.groups=5,10,20,25,50", more=CODES)
+@command(
+    "Simulate",
+    example="sweep setting-1 -t 20000 --set policies.tp-ucb-fr.groups=5,10,20,25,50",
+    more=NOTES,
+)
 def sweep(
     *,
     study: StudyFlags,
@@ -154,12 +180,16 @@ def sweep(
         result.plot(figure)
     table = result.table()
     if output.as_json:
-        shown = {"scenario": result.name, "seed": result.seed, "cells": records(table)}
+        shown = {"scenario": result.name, "seed": result.seed, "cells": records(table), "notes": _tied_cells(result)}
         rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
         print_json({**shown, **rest, "figure": figure, "out": folder.out})
     else:
-        rows = [{path: str(row[path]) for path in result.paths} | _row(row) for row in table.to_dict("records")]
+        shown_rows = [row for study in result.studies for row in _rows(study)]
+        cells = [{path: str(row[path]) for path in result.paths} for row in table.to_dict("records")]
+        rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
         print_table(rows, title=f"{result.name}: final regret (seed {result.seed})")
+        for note in _tied_cells(result):
+            typer.echo(f"note: {note}")
         _show_places(output, figure, folder.out)
     report_failures(result.failures)
 
@@ -192,6 +222,7 @@ def show_study(
     figure: Path | None = None,
     out: Path | None = None,
     value: "pd.DataFrame | None" = None,
+    against: str | None = None,
 ) -> None:
     """Print the result of a comparison, and the value of partial information if it was asked for."""
     table = study.table()
@@ -200,6 +231,7 @@ def show_study(
             "scenario": study.name,
             "seed": study.seed,
             "rounds": int(study.rounds[-1]),
+            "no_best_arm": study.no_best_arm,
             "policies": records(table),
             "curves": records(study.curves(study.chosen)),
             "contrasts": records(study.contrasts()),
@@ -212,13 +244,15 @@ def show_study(
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
     title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
-    print_table([_row(row) for row in table.to_dict("records")], title=title)
+    print_table(_rows(study), title=title)
+    if study.no_best_arm is not None:
+        _show_arms(study)
     if len(study.chosen) > 1:
         _show_rounds(study)
     if value is not None:
         _show_value(value)
     if not output.quiet:
-        _show_contrasts(study, table)
+        _show_contrasts(study, against)
     paths = [path for of_policy in study.logs.values() for path in of_policy]
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
@@ -229,46 +263,60 @@ def show_study(
 def _row(row: dict[Any, Any]) -> dict[str, str]:
     if not row["runs"]:
         return {"policy": row["policy"], "runs": "0", "regret": "all failed"}
-    return {
-        "policy": row["policy"],
-        "runs": str(row["runs"]),
-        "regret": amount(row["regret"]),
-        "95 % interval": interval(row["low"], row["high"]) if row["runs"] > 1 else "needs 2 runs",
-        "best arm": f"{row['best_arm_share']:.1%}",
-        "best found": f"{row['best_found']:.0%}",
-        "s/run": f"{row['seconds_per_run']:.2f}",
-    }
+    return show_row("table", row)
+
+
+def _rows(study: "Study") -> list[dict[str, str]]:
+    """The rows of a study as they are printed: intervals of regret are cut at what is possible."""
+    most, rows = study.largest_regret, study.table().to_dict("records")
+    return [_row(row | {"low": max(row["low"], 0.0), "high": min(row["high"], most)}) for row in rows]
+
+
+def _show_arms(study: "Study") -> None:
+    """Where there is no best arm: how often each arm was pulled, and why there is none."""
+    rows: dict[str, dict[str, str]] = {}
+    for one in study.pulls().to_dict("records"):
+        rows.setdefault(one["policy"], {"policy": one["policy"]})[str(one["arm"])] = f"{one['share']:.1%}"
+    print_table(list(rows.values()), title="share of the pulls that each arm got")
+    typer.echo(f"note: {study.no_best_arm}")
+
+
+def _tied_cells(sweep: "Sweep") -> list[str]:
+    """Which cells of a sweep have no best arm, and why."""
+    return [
+        f"{', '.join(f'{path} = {value}' for path, value in settings.items())}: {study.no_best_arm}"
+        for settings, study in zip(sweep.settings, sweep.studies, strict=True)
+        if study.no_best_arm is not None
+    ]
 
 
 def _show_rounds(study: "Study") -> None:
     """The regrets at the rounds that were asked for, a column for each."""
     rows: dict[str, dict[str, str]] = {}
     for one in study.curves(study.chosen).to_dict("records"):
-        around = "" if math.isnan(one["low"]) else f" ({interval(one['low'], one['high'])})"
+        most = study.largest_regret * one["round"] / int(study.rounds[-1])
+        low, high = max(one["low"], 0.0), min(one["high"], most)
+        around = "" if math.isnan(one["low"]) else f" ({interval(low, high)})"
         row = rows.setdefault(one["policy"], {"policy": one["policy"]})
         row[f"round {one['round']:,}"] = amount(one["regret"]) + around
     print_table(list(rows.values()), title="regret on the way")
 
 
-def _show_contrasts(study: "Study", table: "pd.DataFrame") -> None:
-    """The other policies against the one with the smallest regret, paired by run."""
-    if len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies, and two runs for an interval)
+def _show_contrasts(study: "Study", against: str | None) -> None:
+    """The other policies against one of them, paired by run; two runs are needed for an interval."""
+    table = study.table()
+    yardstick = against or _yardstick(table)
+    if yardstick is None or len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies and two runs)
         return
-    best = str(table["policy"].iloc[int(table["regret"].argmin())])
-    rows = []
-    for policy in table["policy"]:
-        if policy != best:
-            one = study.contrast(policy, best)
-            rows.append(
-                {
-                    "policy": policy,
-                    "difference": amount(one.difference),
-                    "95 % interval": interval(one.low, one.high),
-                    "loses more in": f"{1 - one.wins:.0%}",
-                    "runs saved": f"{one.saving:,.1f}x" if math.isfinite(one.saving) else "",
-                }
-            )
-    print_table(rows, title=f"against {best}, run by run on the same random numbers")
+    others = [study.contrast(policy, yardstick) for policy in table["policy"] if policy != yardstick]
+    rows = [show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"} for one in others]
+    print_table(rows, title=f"against {yardstick}, run by run on the same random numbers")
+
+
+def _yardstick(table: "pd.DataFrame") -> str | None:
+    """The policy with the smallest regret of those that can be used in earnest; None if there is none."""
+    usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
+    return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 
 
 def _show_value(value: "pd.DataFrame") -> None:

@@ -1,19 +1,27 @@
 """The command that shows the operating characteristics of a trial: trial."""
 
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingFlags
-from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress
+from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress, show_row
 from tpstream.cli.study import CODES
 
 if TYPE_CHECKING:
     from tpstream.trial.characteristics import Trial
 
+NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 
-@command("Simulate", example="trial medical-trial --runs 20 --figure trial.png", more=CODES)
+
+@command(
+    "Simulate",
+    example="trial medical-trial --runs 20 --figure trial.png",
+    more=NOTES,
+)
 def trial(
     *,
     study: SettingFlags,
@@ -46,31 +54,21 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags) -> Non
     table = result.table()
     if output.as_json:
         shown = {"scenario": result.name, "patients": result.horizon, "policies": records(table)}
-        print_json({**shown, "failures": records(result.failed()), "figure": figure})
+        notes = {"no_best_arm": result.no_best_arm, "notes": result.notes, "arms": records(result.choices())}
+        print_json({**shown, **notes, "failures": records(result.failed()), "figure": figure})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
     print_table([_row(row) for row in table.to_dict("records")], title=title)
+    if result.no_best_arm is not None:
+        rows = [show_row("choices", row) for row in result.choices().to_dict("records")]
+        print_table(rows, title="how many patients got each arm, and how often it was chosen in the end")
+    for note in result.notes:
+        typer.echo(f"note: {note}")
     output.add("figure", figure)
 
 
 def _row(row: dict[Any, Any]) -> dict[str, str]:
     if not row["runs"]:
         return {"policy": row["policy"], "runs": "0", "on best arm": "all failed"}
-    fixed = row["policy"] == "uniform"
-    return {
-        "policy": row["policy"],
-        "runs": str(row["runs"]),
-        "on best arm": _with_interval(row, "on_best", ",.0f"),
-        "best chosen": _with_interval(row, "best_chosen", ".0%"),
-        "benefit lost": _with_interval(row, "lost", ",.0f"),
-        "against fixed": "" if fixed else _with_interval(row, "against_fixed", "+,.0f"),
-        "last read-out": _with_interval(row, "last_readout", ",.1f"),
-    }
-
-
-def _with_interval(row: dict[Any, Any], name: str, form: str) -> str:
-    """A number and its interval, as far as they are known."""
-    mean, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    if isnan(mean):
-        return "unknown"
-    return f"{mean:{form}}" + (f" ({low:{form}} to {high:{form}})" if row["runs"] > 1 and not isnan(low) else "")
+    cells = show_row("trial", row)
+    return cells | {"against fixed": ""} if row["policy"] == "uniform" else cells

@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tpstream.analysis import intervals
-from tpstream.analysis.regret import pseudo_regret
+from tpstream.analysis.columns import TABLES
+from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import Records
 from tpstream.model.arrays import Bools, Floats, Ints
@@ -48,6 +49,11 @@ def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
     wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
     mean, low, high = (float(value) for value in (interval.mean, interval.low, interval.high))
     return Contrast(first, second, len(one), mean, low, high, *intervals.bootstrap_interval(differences), wins, saving)
+
+
+def _stacked(frames: Sequence[pd.DataFrame], table: str) -> pd.DataFrame:
+    """The frames of policies as one table; with its columns and without rows if no policy has a finished run."""
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[one.name for one in TABLES[table]])
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,17 @@ class Study:
     @property
     def best(self) -> Bools:
         """Which arms have the largest mean."""
-        found: Bools = self.means == self.means.max()
-        return found
+        return best_arms(self.means)
+
+    @property
+    def no_best_arm(self) -> str | None:
+        """Why no arm is better than all others, in words; None if one is."""
+        return no_best_arm(self.arms, self.means)
+
+    @property
+    def largest_regret(self) -> float:
+        """The regret of a run that pulls the worst arm in every round: where intervals of regret are cut when shown."""
+        return float(self.rounds[-1] * (self.means.max() - self.means.min()))
 
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
@@ -151,7 +166,7 @@ class Study:
         `low` and `high` are Student's 95 % interval, `bootstrap_low` and `bootstrap_high` the bootstrap's.
         `best_arm_share` is the share of pulls on the best arm, `best_found` the share of runs in which no other arm was
         pulled as often, with Wilson's interval. A measure that is a single number has its mean over the runs and
-        Student's interval.
+        Student's interval. If all arms are equally good (`no_best_arm`), what is about the best arm is NaN.
         """
         return pd.DataFrame(self._rows)
 
@@ -168,12 +183,13 @@ class Study:
             rest = dict.fromkeys(("best_arm_share", "best_found", "best_found_low", "best_found_high"), np.nan)
             return {"policy": policy, "runs": 0, **empty, **rest, "failed": failed, "seconds_per_run": np.nan}
         pulls, interval = self.pulled(policy)[:, -1], intervals.t_interval(finals)
+        judged = 0 if all_equal(self.means) else len(records)
         found = int(self._found_best(pulls).sum())
         low, high = intervals.bootstrap_interval(finals)
         measures: dict[str, float] = {}
         for name in self._number_names(policy):
             measures |= intervals.t_interval(self.measure(policy, name).astype(np.float64)).columns(name)
-        found_low, found_high = intervals.wilson_interval(found, len(records))
+        found_low, found_high = intervals.wilson_interval(found, judged)
         return {
             "policy": policy,
             "runs": len(records),
@@ -182,8 +198,8 @@ class Study:
             "high": float(interval.high),
             "bootstrap_low": low,
             "bootstrap_high": high,
-            "best_arm_share": float(pulls[:, self.best].sum() / pulls.sum()),
-            "best_found": found / len(records),
+            "best_arm_share": float(pulls[:, self.best].sum() / pulls.sum()) if judged else np.nan,
+            "best_found": found / judged if judged else np.nan,
             "best_found_low": found_low,
             "best_found_high": found_high,
             **measures,
@@ -228,7 +244,7 @@ class Study:
         for policy, curve in self._intervals().items():
             columns = {"regret": curve.mean[places], "low": curve.low[places], "high": curve.high[places]}
             frames.append(pd.DataFrame({"policy": policy, "round": wanted, **columns}))
-        return pd.concat(frames, ignore_index=True)
+        return _stacked(frames, "curves")
 
     def contrast(self, first: str, second: str) -> Contrast:
         """The difference of two policies' final regrets, paired by run."""
@@ -265,7 +281,7 @@ class Study:
                 columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
                 share = spread.mean / self.rounds[-1]
                 frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
-        return pd.concat(frames, ignore_index=True)
+        return _stacked(frames, "pulls")
 
     def times(self) -> pd.DataFrame:
         """The seconds that every run took."""
@@ -284,7 +300,7 @@ class Study:
         from tpstream.figures.style import regret_figure, run_count  # noqa: PLC0415 (Matplotlib is slow to import)
 
         runs = max(len(records) for records in self.records.values())
-        title = f"{self.name}: {run_count(runs)}"
+        title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
         regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
         return Path(path)
 

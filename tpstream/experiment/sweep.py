@@ -87,7 +87,8 @@ class Sweep:
             values = column_values([settings[path] for settings in self.settings])
             for frame, value in zip(frames, values, strict=True):
                 frame.insert(0, path, value)
-        return pd.concat(frames, ignore_index=True)
+        # Empty frames, of cells without a finished run, would decide about the types of columns.
+        return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def sweep(

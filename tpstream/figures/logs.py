@@ -72,7 +72,9 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
     panels[0].set_ylabel("share of pulls so far")
     shown = list(range(len(order))) if len(order) <= MOST_LABELS else [0, 1, len(order) - 1]
     handles = [layers[place] for place in reversed(shown)]
-    labels = [f"{result.arms[order[place]]} ({result.means[order[place]]:,.4g})" for place in reversed(shown)]
+    labels = [
+        f"{result.arms[order[place]]} ({style.short_number(result.means[order[place]])})" for place in reversed(shown)
+    ]
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9, title="arm (mean)")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
 
 COLOURS = ("#4477AA", "#EE6677", "#228833", "#AA3377", "#CCBB44", "#66CCEE", "#BBBBBB", "#000000")
 """Paul Tol's bright scheme: told apart with any colour vision."""
-RESERVED = dict(zip(("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew"), COLOURS, strict=False))
-"""The colours of the paper's policies, the same in all figures."""
+KINDS = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform")
+RESERVED = dict(zip(KINDS, COLOURS, strict=False)) | {"oracle": COLOURS[-1]}
+"""The colours of the paper's policies and of the yardsticks, the same in all figures."""
+OTHERS = (*COLOURS[5:7], "#332288", "#117733", "#999933", "#882255", "#44AA99", "#DDCC77", "#997700", "#6699CC")
+"""The colours of all other policies, from Paul Tol's muted scheme; each policy takes one by its label."""
+DASHED = (0, (3.0, 3.0))
+"""The dashes of a line that lies on another one, which shows through the gaps."""
+SAME_LINE = 0.01
+"""Lines that are nowhere further apart than this share of the figure's range are one to the eye."""
 GREY = "#555555"
 ENDINGS = (".png", ".svg", ".pdf")
 STYLE: dict[Any, Any] = {
@@ -40,10 +48,11 @@ LINE_HEIGHT = 1.3
 
 
 def policy_colours(labels: Iterable[str]) -> dict[str, str]:
-    """A colour for each policy: each of the paper's four kinds has its own, all others take the next free ones.
+    """A colour for each policy, the same in every figure: built-in kinds have their own, others one by their label.
 
     Of several policies of one kind, such as "tp-ucb-fr:groups=5" and "tp-ucb-fr:groups=10", the first has the colour
-    of the kind. When all colours are taken they are used again.
+    of the kind. If two labels want the same colour, the second takes the next free one; when all are taken they are
+    used again.
     """
     labels = list(labels)
     colours: dict[str, str] = {}
@@ -51,10 +60,28 @@ def policy_colours(labels: Iterable[str]) -> dict[str, str]:
         colour = RESERVED.get(label.lower().partition(":")[0])
         if colour is not None and colour not in colours.values():
             colours[label] = colour
-    free = [colour for colour in COLOURS if colour not in colours.values()] or list(COLOURS)
-    others = [label for label in labels if label not in colours]
-    colours |= {label: free[number % len(free)] for number, label in enumerate(others)}
+    for label in labels:
+        if label not in colours:
+            wanted = crc32(label.encode()) % len(OTHERS)
+            turned = OTHERS[wanted:] + OTHERS[:wanted]
+            colours[label] = next((one for one in turned if one not in colours.values()), OTHERS[wanted])
     return {label: colours[label] for label in labels}
+
+
+def line_styles(lines: Mapping[str, Floats]) -> dict[str, Any]:
+    """How each line is drawn, in this order: dashed if it lies on an earlier one, so that both are seen."""
+    drawn: dict[str, Any] = {}
+    values = list(lines.values())
+    near = SAME_LINE * max((float(np.nanmax(line, initial=0.0)) for line in values), default=0.0)
+    for place, (label, line) in enumerate(lines.items()):
+        hides = any(other.shape == line.shape and (np.abs(other - line) <= near).all() for other in values[:place])
+        drawn[label] = DASHED if hides else "-"
+    return drawn
+
+
+def short_number(value: float) -> str:
+    """A number in four digits, as people write it: 0.1235, 12.35, 10,040."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004 (four digits before the point)
 
 
 def prepare_figure(path: Path) -> Path:
@@ -126,10 +153,11 @@ def draw_curves(
 ) -> None:
     """A line for the mean and a band for the interval of each policy, over rounds."""
     scale_rounds(axes, rounds, log_rounds=log_rounds)
+    styles = line_styles({label: curve.mean for label, curve in curves.items()})
     for label, curve in curves.items():
-        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2)
+        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2, linestyle=styles[label])
         axes.fill_between(rounds, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: short_number(value))
     draw_grid(axes)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tpstream.figures.style import draw_grid, label_lines, new_figure, policy_colours, run_count
+from tpstream.figures.style import draw_grid, label_lines, line_styles, new_figure, policy_colours, run_count
 from tpstream.model.errors import FigureError
 
 if TYPE_CHECKING:
@@ -70,13 +70,23 @@ def _draw_panel(
     values, numeric = list(dict.fromkeys(table[across])), _is_numeric(table[across])
     values = sorted(values) if numeric else values
     places = dict(zip(values, values if numeric else range(len(values)), strict=True))
-    for policy, part in table.groupby("policy", sort=False):
+    groups = {str(policy): part for policy, part in table.groupby("policy", sort=False)}
+    styles = line_styles({policy: part["regret"].to_numpy(dtype=np.float64) for policy, part in groups.items()})
+    for policy, part in groups.items():
         ordered = part.assign(place=part[across].map(places)).sort_values("place")
         x, regret = (ordered[column].to_numpy(dtype=np.float64) for column in ("place", "regret"))
         bounds = ordered[["low", "high"]].to_numpy(dtype=np.float64).T
-        colour = colours[str(policy)]
+        colour = colours[policy]
         affected = len(set(regret)) > 1
-        axes.plot(x, regret, color=colour, linewidth=2, marker="o" if affected else None, markersize=4.5)
+        axes.plot(
+            x,
+            regret,
+            color=colour,
+            linewidth=2,
+            linestyle=styles[policy],
+            marker="o" if affected else None,
+            markersize=4.5,
+        )
         if numeric or not affected:
             axes.fill_between(x, *bounds, color=colour, alpha=0.2, linewidth=0)
         else:
@@ -106,6 +116,7 @@ def _is_numeric(column: "pd.Series[Any]") -> bool:
 
 
 def _line_ends(table: pd.DataFrame, across: str) -> dict[str, float]:
-    """The regret at the right end of each policy's line."""
+    """The regret at the right end of each policy's line, which ends before values without a finished run."""
+    table = table.dropna(subset="regret")
     ordered = table.sort_values(across, kind="stable") if _is_numeric(table[across]) else table
     return {str(policy): float(part["regret"].iloc[-1]) for policy, part in ordered.groupby("policy", sort=False)}

@@ -10,13 +10,14 @@ of a loop. So `hold_stream` lets Numba examine it once and stores what it found 
 `held_stream` turns that array into the stream again, inside compiled code.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba import config, extending
-from numba.core import types
+from numba.core import event, types
 from numba.np import arrayobj
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -25,6 +26,15 @@ _njit: Any = numba.njit  # its types do not know of _nrt
 _config: Any = config
 JIT_IS_OFF = bool(_config.DISABLE_JIT)
 """Whether NUMBA_DISABLE_JIT is set, so that all these functions run as plain Python."""
+
+
+@contextmanager
+def compiler_clock() -> Iterator[list[float]]:
+    """A list that gets the seconds in which Numba compiled inside, or loaded what it had compiled before."""
+    seconds: list[float] = []
+    timer: Any = event.install_timer  # has no types
+    with timer("numba:compiler_lock", seconds.append):
+        yield seconds
 
 
 def compiled(function: Function) -> Function:

@@ -26,6 +26,7 @@ from tpstream.model.errors import LogError, StudyError, SubscriberError, Tpstrea
 from tpstream.model.events import COLUMN, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
+from tpstream.model.numba_support import compiler_clock
 from tpstream.model.world import Problem, World
 from tpstream.run.options import Progress, RunOptions, SinkChoice
 from tpstream.scenario.policy_choice import PolicyChoice
@@ -61,7 +62,7 @@ def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class PolicyResult:
-    """What one policy did in a run: its measures and the seconds that it took, or why it failed."""
+    """What one policy did in a run: its measures and the seconds that it took without compiling, or why it failed."""
 
     measures: Measures = field(default_factory=dict)
     seconds: float = 0.0
@@ -137,9 +138,9 @@ def _run_policies_in_turn(
         while running:
             for number in list(running):
                 began = time.perf_counter()
-                with _failure_of(number):
+                with _failure_of(number), compiler_clock() as compiling:
                     arms = next(running[number], None)
-                seconds[number] += time.perf_counter() - began
+                seconds[number] += time.perf_counter() - began - sum(compiling)
                 if arms is None:
                     del running[number]
                     continue

@@ -4,7 +4,8 @@ A trial is a run in which pulls are patients and parts are read-outs. Its final 
 for every arm, the mean of each part is taken over the patients of whom it was delivered, and these means are added up;
 the arm with the largest sum is chosen. So drop-out that is independent of the outcome does not bias the choice, even if
 it differs between arms. A part of which nothing was delivered counts as the average of the arm's other parts, an arm of
-which nothing was delivered is never chosen, and of equal arms the first one is.
+which nothing was delivered is never chosen, and of equal arms the first one is. If nothing was delivered at all, no arm
+is chosen.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval, wilson_interval
 from tpstream.analysis.logs import gather
-from tpstream.analysis.regret import pseudo_regret
+from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.experiment.result import FailedRun
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
@@ -39,8 +40,8 @@ class TrialOutcome:
     """The number of patients on each arm."""
     allocation: Floats
     """The share of patients on a best arm, in each section of the enrolment."""
-    chosen: int
-    """The arm chosen after the last read-out."""
+    chosen: int | None
+    """The arm chosen after the last read-out; None if nothing was delivered."""
     last_readout: float
     """The time at which the last part was delivered; NaN if none was."""
 
@@ -84,8 +85,23 @@ class Trial:
     @property
     def best(self) -> Bools:
         """Whether each arm has the largest mean."""
-        best: Bools = self.means == self.means.max()
-        return best
+        return best_arms(self.means)
+
+    @property
+    def no_best_arm(self) -> str | None:
+        """Why no arm is better than all others, in words; None if one is."""
+        return no_best_arm(self.arms, self.means)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know: that there is no best arm, and in how many runs no arm could be chosen."""
+        notes = [] if self.no_best_arm is None else [self.no_best_arm]
+        for policy, outcomes in self.outcomes.items():
+            undecided = sum(one.chosen is None for one in outcomes)
+            if undecided:
+                runs = f"{undecided} of {len(outcomes)} runs"
+                notes.append(f"{policy}: in {runs} no result was delivered, so no arm was chosen")
+        return tuple(notes)
 
     def table(self) -> pd.DataFrame:
         """The operating characteristics with 95 % intervals over runs, a row for each policy.
@@ -96,15 +112,41 @@ class Trial:
             `policy`, `runs` and `failed`, the number of runs that failed; and each with columns `_low` and `_high`:
 
             - `on_best`: the number of patients on a best arm;
-            - `best_chosen`: the probability that the final choice is a best arm (Wilson's interval, else Student's);
+            - `best_chosen`: the probability that the final choice is a best arm; a run that chose none counts as wrong;
             - `lost`: the benefit that the patients lost in expectation, compared with all on a best arm;
             - `against_fixed`: `lost` minus that under fixed randomisation, paired by run;
             - `last_readout`: the time at which the last part was delivered;
-            - `lost_later`: what every patient after the trial loses in expectation by the final choice.
+            - `lost_later`: what every patient after the trial loses in expectation by the final choice, in the runs
+              that made one.
 
-            NaN for a policy that failed in all runs, and in `against_fixed` where fixed randomisation is missing.
+            The interval of `best_chosen` is Wilson's, the others are Student's; those of `on_best`, `lost` and
+            `lost_later` are cut at the smallest and largest possible value. NaN for a policy that failed in all runs,
+            in `against_fixed` where fixed randomisation is missing, and in `on_best` and `best_chosen` if all arms are
+            equally good (`no_best_arm`).
         """
         return pd.DataFrame([self._row(policy) for policy in self.outcomes])
+
+    def choices(self) -> pd.DataFrame:
+        """How many patients each arm got, and how often it was chosen in the end; a row for each policy and arm.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `policy`, `arm`, its true `mean`, `patients` (Student's interval, cut at 0 and the number of patients) and
+            `chosen`, the share of runs that ended with the choice of this arm (Wilson's), each with `_low` and `_high`.
+        """
+        return pd.DataFrame([self._choice(policy, arm) for policy in self.outcomes for arm in range(len(self.arms))])
+
+    def _choice(self, policy: str, arm: int) -> dict[str, object]:
+        outcomes = self._outcomes(policy)
+        patients = np.array([one.patients[arm] for one in outcomes], dtype=np.float64)
+        return {
+            "policy": policy,
+            "arm": self.arms[arm],
+            "mean": float(self.means[arm]),
+            **_mean_columns("patients", patients, most=self.horizon),
+            **_share_columns("chosen", sum(one.chosen == arm for one in outcomes), len(outcomes)),
+        }
 
     def failed(self) -> pd.DataFrame:
         """The runs that failed, why, and the command that repeats each alone; a row for each."""
@@ -128,24 +170,25 @@ class Trial:
         UnknownNameError
             The policy is not in this trial.
         """
-        return t_interval(np.array([one.allocation for one in self._outcomes(policy)]))
+        return t_interval(np.array([one.allocation for one in self._outcomes(policy)])).within(0.0, 1.0)
 
     def _row(self, policy: str) -> dict[str, object]:
         outcomes = self._outcomes(policy)
-        chosen = np.array([one.chosen for one in outcomes], dtype=np.int64)
-        right = int(self.best[chosen].sum())
-        low, high = wilson_interval(right, len(outcomes))
+        chosen = np.array([one.chosen for one in outcomes if one.chosen is not None], dtype=np.int64)
+        on_best = np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)
+        right, judged = int(self.best[chosen].sum()), len(outcomes)
+        if all_equal(self.means):
+            on_best, right, judged = np.empty(0), 0, 0
+        gap = float(self.means.max() - self.means.min())
         return {
             "policy": policy,
             "runs": len(outcomes),
-            **_mean_columns("on_best", np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)),
-            "best_chosen": right / len(outcomes) if outcomes else np.nan,
-            "best_chosen_low": low,
-            "best_chosen_high": high,
-            **_mean_columns("lost", self.lost(policy)),
-            **_mean_columns("against_fixed", self._against_fixed(policy)),
+            **_mean_columns("on_best", on_best, most=self.horizon),
+            **_share_columns("best_chosen", right, judged),
+            **_mean_columns("lost", self.lost(policy), most=self.horizon * gap),
+            **t_interval(self._against_fixed(policy)).columns("against_fixed"),
             **_mean_columns("last_readout", np.array([one.last_readout for one in outcomes])),
-            **_mean_columns("lost_later", self.means.max() - self.means[chosen]),
+            **_mean_columns("lost_later", self.means.max() - self.means[chosen], most=gap),
             "failed": sum(failure.policy == policy for failure in self.failures),
         }
 
@@ -212,7 +255,9 @@ def read_outcome(log: Log) -> TrialOutcome:
         raise LogError(f"{log.path}: the trial is not over ({reason}); run it to its end, with drain = true")
     means = np.array(header.means)
     pulls = log.columns(["arm"], [Kind.PULL])["arm"]
-    on_best = (means == means.max())[pulls]
+    if not len(pulls):
+        raise LogError(f"{log.path}: holds no decision, so there is no patient; leave it out")
+    on_best = best_arms(means)[pulls]
     parts = _delivered_parts(log)
     return TrialOutcome(
         seed=header.seed,
@@ -245,11 +290,17 @@ def estimate_means(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -
     return estimates
 
 
-def choose_arm(estimates: Floats) -> int:
-    """The first arm with the largest estimate; never one without an estimate (NaN), unless no arm has one."""
-    return int(np.argmax(np.where(np.isnan(estimates), -np.inf, estimates)))
+def choose_arm(estimates: Floats) -> int | None:
+    """The first arm with the largest estimate, never one without an estimate (NaN); None if no arm has one."""
+    return None if np.isnan(estimates).all() else int(np.nanargmax(estimates))
 
 
-def _mean_columns(name: str, values: Floats) -> dict[str, float]:
-    """The mean over runs and its interval as columns of a table; NaN without runs."""
-    return t_interval(values if len(values) else np.full(1, np.nan)).columns(name)
+def _mean_columns(name: str, values: Floats, *, most: float = np.inf) -> dict[str, float]:
+    """The mean over the runs that know it and its interval, cut at 0 and `most`, as columns of a table."""
+    return t_interval(values[~np.isnan(values)]).within(0.0, most).columns(name)
+
+
+def _share_columns(name: str, successes: int, trials: int) -> dict[str, float]:
+    """A share and Wilson's interval as columns of a table; NaN without trials."""
+    low, high = wilson_interval(successes, trials)
+    return {name: successes / trials if trials else np.nan, f"{name}_low": low, f"{name}_high": high}

@@ -1,0 +1,282 @@
+"""What every column of every table means: its name in tables and files, its title where it is printed, and its unit.
+
+Commands print by it, `--help`, `tpstream columns` and docs/columns.md quote it, and a test compares it with the tables.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Show = Literal["text", "count", "amount", "difference", "share", "percent", "seconds", "time", "factor"]
+"""How a value is written for people; see `show_value` in cli/output.py."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `title` is empty if commands do not print it; `interval` names the two columns of its interval."""
+
+    name: str
+    meaning: str
+    unit: str = ""
+    title: str = ""
+    show: Show = "text"
+    interval: tuple[str, str] | None = None
+
+
+def ends(name: str, method: str, unit: str = "") -> tuple[Column, Column]:
+    """The two columns of an interval."""
+    low, high = f"{name}_low", f"{name}_high"
+    meaning = f"lower end of the 95 % interval of {name} ({method})"
+    return Column(low, meaning, unit), Column(high, "its upper end", unit)
+
+
+POLICY = Column("policy", "the policy's label", title="policy")
+RUNS = Column("runs", "runs that were finished", "runs", "runs", "count")
+FAILED = Column("failed", "runs that failed", "runs")
+REWARD = "reward"
+CUT = "Student's, cut at the smallest and largest possible value"
+TIED = "no value if all arms are equally good"
+
+TABLES: Mapping[str, tuple[Column, ...]] = {
+    "table": (
+        POLICY,
+        RUNS,
+        Column(
+            "regret",
+            "mean over runs of the pseudo-regret after the last round: for every pull, the best arm's mean minus that "
+            "of the arm pulled",
+            REWARD,
+            "regret",
+            "amount",
+        ),
+        Column(
+            "low",
+            "lower end of the 95 % interval of regret (Student's; printed cut at 0 and at the largest possible regret)",
+            REWARD,
+            "95 % interval",
+            "amount",
+            ("low", "high"),
+        ),
+        Column("high", "its upper end", REWARD),
+        Column("bootstrap_low", "lower end of the bootstrap's 95 % interval of regret", REWARD),
+        Column("bootstrap_high", "its upper end", REWARD),
+        Column(
+            "best_arm_share", f"share of all pulls that were of the best arm; {TIED}", "share", "on best arm", "percent"
+        ),
+        Column(
+            "best_found",
+            "share of runs in which no other arm was pulled as often as the best one; it does not say that the policy "
+            f"knows the best arm; {TIED}",
+            "share",
+            "best pulled most",
+            "share",
+        ),
+        *ends("best_found", "Wilson's", "share"),
+        FAILED,
+        Column(
+            "seconds_per_run",
+            "mean seconds that a run took, without those of compiling the policy",
+            "s",
+            "s/run",
+            "seconds",
+        ),
+    ),
+    "results": (
+        POLICY,
+        Column("run", "the number of the run, from 0"),
+        Column("round", "the round up to which the row counts"),
+        Column("regret", "pseudo-regret up to this round", REWARD),
+        Column("best_arm_share", "share of pulls of the best arm up to this round", "share"),
+        Column("most_pulled", "the arm pulled most; of several the first"),
+        Column("best_found", "whether no other arm was pulled as often as the best one"),
+    ),
+    "contrasts": (
+        Column("first", "the policy that is compared", title="policy"),
+        Column("second", "the policy that it is compared with"),
+        Column("runs", "runs that both finished", "runs"),
+        Column("difference", "regret of the first minus the second's, run by run", REWARD, "difference", "amount"),
+        Column(
+            "low",
+            "lower end of its 95 % interval (Student's)",
+            REWARD,
+            "95 % interval",
+            "amount",
+            ("low", "high"),
+        ),
+        Column("high", "its upper end", REWARD),
+        Column("bootstrap_low", "lower end of the bootstrap's 95 % interval", REWARD),
+        Column("bootstrap_high", "its upper end", REWARD),
+        Column("wins", "share of runs in which the first has less regret; equal runs count half", "share"),
+        Column(
+            "saving",
+            "how many times more runs an unpaired comparison needs for an interval as narrow",
+            "factor",
+            "runs saved",
+            "factor",
+        ),
+    ),
+    "curves": (
+        POLICY,
+        Column("round", "the checkpoint"),
+        Column("regret", "mean pseudo-regret up to this round", REWARD),
+        Column("low", "lower end of its 95 % interval (Student's)", REWARD),
+        Column("high", "its upper end", REWARD),
+    ),
+    "pulls": (
+        POLICY,
+        Column("arm", "the arm"),
+        Column("mean", "its true mean", REWARD),
+        Column("pulls", "mean over runs of how often it was pulled", "pulls"),
+        Column("low", "lower end of the 95 % interval of pulls (Student's)", "pulls"),
+        Column("high", "its upper end", "pulls"),
+        Column("share", "share of all pulls", "share"),
+    ),
+    "times": (
+        POLICY,
+        Column("run", "the number of the run, from 0"),
+        Column("seconds", "what it took, without compiling the policy", "s"),
+    ),
+    "failures": (
+        Column("scenario", "the scenario's name"),
+        POLICY,
+        Column("run", "the number of the run, from 0"),
+        Column("seed", "its seed"),
+        Column("reason", "why it failed"),
+        Column("repeat", "the command that repeats it alone"),
+    ),
+    "value": (
+        POLICY,
+        Column("runs", "runs that were compared", "runs"),
+        Column("fraction", "which part of the delay's cost the policy recovers", "share"),
+        Column("low", "lower end of its 95 % interval (Fieller's)", "share"),
+        Column("high", "its upper end", "share"),
+        Column("cost", "regret of the waiting policy minus that of the clairvoyant one", REWARD),
+        *ends("cost", "Student's", REWARD),
+    ),
+    "trial": (
+        POLICY,
+        RUNS,
+        Column(
+            "on_best",
+            f"patients on the best arm; {TIED}",
+            "patients",
+            "on best arm",
+            "count",
+            ("on_best_low", "on_best_high"),
+        ),
+        *ends("on_best", CUT, "patients"),
+        Column(
+            "best_chosen",
+            "share of runs whose final choice is the best arm; a run in which nothing was delivered chooses none; "
+            f"{TIED}",
+            "share",
+            "best chosen",
+            "share",
+            ("best_chosen_low", "best_chosen_high"),
+        ),
+        *ends("best_chosen", "Wilson's", "share"),
+        Column(
+            "lost",
+            "what the patients lose in expectation, compared with all on the best arm",
+            REWARD,
+            "benefit lost",
+            "count",
+            ("lost_low", "lost_high"),
+        ),
+        *ends("lost", CUT, REWARD),
+        Column(
+            "against_fixed",
+            "`lost` minus that under fixed randomisation, run by run; negative is better",
+            REWARD,
+            "against fixed",
+            "difference",
+            ("against_fixed_low", "against_fixed_high"),
+        ),
+        *ends("against_fixed", "Student's", REWARD),
+        Column(
+            "last_readout",
+            "when the last part was delivered",
+            "time",
+            "last read-out",
+            "time",
+            ("last_readout_low", "last_readout_high"),
+        ),
+        *ends("last_readout", "Student's, cut at 0", "time"),
+        Column("lost_later", "what each later patient loses in expectation by the final choice", REWARD),
+        *ends("lost_later", CUT, REWARD),
+        FAILED,
+    ),
+    "choices": (
+        POLICY,
+        Column("arm", "the arm", title="arm"),
+        Column("mean", "its true mean", REWARD),
+        Column(
+            "patients",
+            "patients that got this arm",
+            "patients",
+            "patients",
+            "count",
+            ("patients_low", "patients_high"),
+        ),
+        *ends("patients", CUT, "patients"),
+        Column(
+            "chosen",
+            "share of runs that chose this arm in the end",
+            "share",
+            "chosen",
+            "share",
+            ("chosen_low", "chosen_high"),
+        ),
+        *ends("chosen", "Wilson's", "share"),
+    ),
+    "regret": (
+        POLICY,
+        Column("runs", "logs that were read", "runs", "runs", "count"),
+        Column("rounds", "the last round of the curves"),
+        Column(
+            "pseudo_regret",
+            "for every pull, the best arm's mean minus that of the arm pulled",
+            REWARD,
+            "pseudo-regret",
+            "amount",
+            ("pseudo_regret_low", "pseudo_regret_high"),
+        ),
+        *ends("pseudo_regret", CUT, REWARD),
+        Column(
+            "shortfall",
+            "the best arm's mean for every round minus all that was delivered",
+            REWARD,
+            "shortfall",
+            "amount",
+            ("shortfall_low", "shortfall_high"),
+        ),
+        *ends("shortfall", "Student's", REWARD),
+        Column(
+            "outstanding",
+            "what open pulls are expected to pay yet",
+            REWARD,
+            "outstanding",
+            "amount",
+            ("outstanding_low", "outstanding_high"),
+        ),
+        *ends("outstanding", "Student's", REWARD),
+        Column("open_pulls", "pulls that are open after the last round", "pulls", "open", "count"),
+        Column(
+            "paid_later",
+            "what the open pulls paid after the last round; no value if the run was not drained",
+            REWARD,
+            "paid later",
+            "amount",
+        ),
+        Column(
+            "best_arm_share", f"share of all pulls that were of the best arm; {TIED}", "share", "on best arm", "percent"
+        ),
+    ),
+}
+"""The columns of every table, by its name."""
+
+
+def describe_printed(table: str) -> str:
+    """The columns that commands print of this table, in words, for their help."""
+    printed = [f"{column.title}: {column.meaning}." for column in TABLES[table] if column.title]
+    return "Columns. " + " ".join(text[:1].upper() + text[1:] for text in printed)
