@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, LogError, SubscriberError, user_error
+from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, user_error
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
@@ -37,8 +37,8 @@ class Bus:
         for name, subscriber in self._subscribers:
             try:
                 subscriber.hear(events)
-            except LogError:
-                raise  # it names its file
+            except (LogError, PolicyError):
+                raise  # it names its file, or the policy
             except Exception as error:
                 when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
                 raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
