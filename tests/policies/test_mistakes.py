@@ -1,12 +1,10 @@
 """What users get wrong in compiled policies: each mistake is told with file, line, reason and remedy."""
 
 import re
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from mistakes import IN_DECIDE, IN_HANDLER, IN_HELPER, line_of, policy_with
 from studies import small
 
 from tpstream import simulate
@@ -15,78 +13,7 @@ from tpstream.model.errors import PolicyError
 from tpstream.model.numba_support import JIT_IS_OFF
 from tpstream.policies.base import SharedPolicy
 
-POLICY = '''\
-"""The arms in turn."""
-import math
-import random
-from random import choice
-from typing import Any, NamedTuple
-import numpy as np
-import numpy.random as npr
-from tpstream.model.numba_support import compiled
-from tpstream.policies.base import Parameters, SharedPolicy
-from tpstream.policies.index import largest
-
-RNG = np.random.default_rng(1)
-
-class MistakeState(NamedTuple):
-    indices: Any
-    pulls: Any
-    more: Any = 0.0
-
-def init(problem, parameters):
-    return MistakeState(np.zeros(problem.arms), np.zeros(problem.arms))
-
-@compiled
-def helper(state, round):
-    return round % state.indices.size
-
-@compiled
-def on_pull(state, arm, slot, total):
-    state.pulls[arm] += 1
-
-@compiled
-def decide(state, round, stream):
-    arm = helper(state, round)
-    return arm
-
-POLICY = SharedPolicy("mistaken", Parameters, init, decide, on_pull=on_pull)
-'''
-IN_DECIDE, IN_HELPER, IN_HANDLER = (
-    "arm = helper(state, round)",
-    "return round % state.indices.size",
-    "state.pulls[arm] += 1",
-)
 needs_numba = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    """The modules of a test go away with it."""
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if name.startswith("users_mistake"):
-            del sys.modules[name]
-
-
-def policy_with(folder: Path, old: str, new: str) -> SharedPolicy:
-    """The policy of a file in which one text stands for another."""
-    assert POLICY.count(old) == 1
-    file = folder / "mistaken.py"
-    file.write_text(POLICY.replace(old, new))
-    module = ModuleType(f"users_mistake_{folder.name}")
-    sys.modules[module.__name__] = module
-    exec(compile(file.read_text(), str(file), "exec"), vars(module))  # noqa: S102
-    policy: SharedPolicy = module.POLICY
-    return policy
-
-
-def line_of(folder: Path, text: str) -> int:
-    """The line of the user's file with this text; of a function, that of its decorator."""
-    lines = (folder / "mistaken.py").read_text().splitlines()
-    (place,) = [place for place, line in enumerate(lines) if text in line]
-    return place if lines[place - 1].startswith("@") else place + 1
 
 
 def refusal(policy: SharedPolicy, engine: EngineName = "auto") -> str:

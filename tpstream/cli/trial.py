@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingFlags
+from tpstream.cli.options import Debug, Figure, Force, LogFolder, OutputFlags, SettingFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress
 from tpstream.cli.study import CODES
 
@@ -20,6 +20,7 @@ def trial(
     log: LogFolder = None,
     figure: Figure = None,
     force: Force = False,
+    debug: Debug = False,
     output: OutputFlags,
 ) -> None:
     """Judge policies as designs of a trial: operating characteristics with 95 % intervals, against fixed randomisation.
@@ -31,7 +32,7 @@ def trial(
     scenario = study.load()
     with show_progress(scenario.name, show=output.progress) as progress:
         result = trial_module.trial(
-            scenario, study.policies, logs=log, force=force, progress=progress, **study.keywords()
+            scenario, study.policies, logs=log, force=force, debug=debug, progress=progress, **study.keywords()
         )
     if figure is not None:
         from tpstream.trial.figure import trial_figure

@@ -110,16 +110,23 @@ def open_engine(
     *,
     draws: Draws | None = None,
     optional: tuple[str, ...] = (),
+    debug: bool = False,
 ) -> Engine:
-    """An engine ready for its first round; policies of one run may share their draws."""
+    """An engine ready for its first round; policies of one run may share their draws.
+
+    `debug`: the SimPy engine serves, and a policy in the shared form runs uncompiled with every index checked.
+    """
     # The engines are imported here, since they import this module and a run needs only one of them.
     reader = DrawsReader(draws or Draws(world))
-    if select(name, form, world.timing) == "compiled":
+    if debug and name == "compiled":
+        raise EngineError('debug runs policies uncompiled, in the SimPy engine; leave out engine "compiled"')
+    if not debug and select(name, form, world.timing) == "compiled":
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
         from tpstream.engines.compiled_engine import CompiledEngine  # noqa: PLC0415
 
         return CompiledEngine(world, form, parameters, reader, label, optional=optional)
     from tpstream.engines.simpy_engine import SimpyEngine  # noqa: PLC0415
 
-    policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    stream = open_stream(world.seed, world.run, Purpose.POLICY)
+    policy = start_policy(form, world.problem, parameters, stream, debug=debug)
     return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, optional=optional, reader=reader)

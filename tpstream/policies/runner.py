@@ -32,13 +32,21 @@ class Runner:
         self._policy = policy
         self._per_pull = policy.per_pull
         self._stream = stream
-        self._held = hold_stream(stream)
+        self._held = self._hold(stream)
         self._ring = Ring()
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
         self._needs_slots = bool(policy.per_pull) or self._subscriptions.group or self._subscriptions.lost
         self.state: Any = init_state(policy, problem, parameters, policy.name)
         self._clock: Floats | None = getattr(self.state, "clock", None)
-        self._loops: Any = load_for(policy, handlers, self.state)
+        self._loops = self._load(policy)
+
+    def _load(self, policy: SharedPolicy) -> Any:
+        """The functions that tell the policy events and ask for decisions."""
+        return load_for(policy, handlers, self.state)
+
+    def _hold(self, stream: np.random.Generator) -> Any:
+        """The stream as these functions take it."""
+        return hold_stream(stream)
 
     def hear(self, events: Events) -> None:
         """Tell the policy every event, in order."""
@@ -75,10 +83,12 @@ class Runner:
     def _notify(self, events: Events, decided: Ints) -> int:
         if self._needs_slots:
             self._reserve_slots(events)
-        columns = (events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value)
+        return self._call(events, decided)
+
+    def _call(self, events: Events, decided: Ints) -> int:
         try:
             place: int = self._loops.notify_events(
-                self.state, self._subscriptions, self._held, self._ring.capacity, *columns, decided
+                self.state, self._subscriptions, self._held, self._ring.capacity, *told_columns(events), decided
             )
         except NumbaError as error:
             raise_error(self._policy, self.state, self._policy.name, int(events.round[-1]), error)
@@ -99,6 +109,11 @@ class Runner:
         return rows._replace(**{name: self._ring.enlarge(getattr(rows, name), before, pull) for name in names})
 
 
+def told_columns(events: Events) -> tuple[Any, ...]:
+    """The columns of which a policy is told."""
+    return events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
+
+
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """Which handlers the policy has, with nothing remembered so far."""
     groups = problem.assumed_groups(getattr(parameters, "groups", None)) if policy.on_group else 1
@@ -117,11 +132,18 @@ def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Param
     )
 
 
-def start_policy(form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator) -> Policy:
-    """A policy ready for its first round; it is told the arms' means only if its form says that it knows them."""
+def start_policy(
+    form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator, *, debug: bool = False
+) -> Policy:
+    """A policy ready for its first round; it is told the arms' means only if its form says that it knows them.
+
+    `debug`: its functions run uncompiled, with every index checked.
+    """
     told = problem if form.knows_means else problem.without_means()
     if isinstance(form, SharedPolicy):
-        return Runner(form, told, parameters, stream)
+        from tpstream.policies.checked import CheckedRunner  # noqa: PLC0415 (it builds on Runner)
+
+        return (CheckedRunner if debug else Runner)(form, told, parameters, stream)
     with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
         return form.create(told, parameters, stream)
 
