@@ -88,6 +88,13 @@ Plugins = Annotated[
         default="none",
     ),
 ]
+Debug = Annotated[
+    bool,
+    flag(
+        "--debug",
+        "Run compiled policies as ordinary Python with every index checked: slow, and an error names file and line.",
+    ),
+]
 Force = Annotated[bool, flag("--force", "Overwrite logs that are there already.")]
 Figure = Annotated[
     Path | None,
@@ -294,6 +301,8 @@ class RunFlags:
             default="none",
         ),
     ] = None
+
+    debug: Debug = False
 
     def __post_init__(self) -> None:
         for name, value, default in (("format", self.log_format, "jsonl"), ("detail", self.log_detail, "all")):

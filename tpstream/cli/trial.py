@@ -7,7 +7,7 @@ import typer
 
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingFlags
+from tpstream.cli.options import Debug, Figure, Force, LogFolder, OutputFlags, SettingFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress, show_row
 from tpstream.cli.study import CODES
 
@@ -28,6 +28,7 @@ def trial(
     log: LogFolder = None,
     figure: Figure = None,
     force: Force = False,
+    debug: Debug = False,
     output: OutputFlags,
 ) -> None:
     """Judge policies as designs of a trial: operating characteristics with 95 % intervals, against fixed randomisation.
@@ -39,7 +40,7 @@ def trial(
     scenario = study.load()
     with show_progress(scenario.name, show=output.progress) as progress:
         result = trial_module.trial(
-            scenario, study.policies, logs=log, force=force, progress=progress, **study.keywords()
+            scenario, study.policies, logs=log, force=force, debug=debug, progress=progress, **study.keywords()
         )
     if figure is not None:
         from tpstream.trial.figure import trial_figure

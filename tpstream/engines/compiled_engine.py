@@ -14,13 +14,13 @@ from tpstream.engines.compiled_plain_loop import DONE, PlainMemory
 from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import PolicyError, user_error
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.random_streams import BLOCK, Purpose, open_stream
 from tpstream.model.world import World
 from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.diagnosis import check_arm, check_decision, raise_error
 from tpstream.policies.loader import load_for
-from tpstream.policies.runner import check_arm, init_state, make_subscriptions
+from tpstream.policies.runner import init_state, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 
@@ -75,10 +75,11 @@ class CompiledEngine:
             while True:
                 try:
                     arm = run(state, held, self._subscriptions, memory, cursor, decisions)
-                except Exception as error:
-                    raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[0]}", error) from error
+                except Exception as error:  # noqa: BLE001 (it is raised again)
+                    raise_error(self._policy, state, self._label, int(cursor[0]), error)
                 if arm == DONE:
                     break
+                check_decision(int(cursor[1]), self._policy, state, int(cursor[0]), self._label)
                 check_arm(int(cursor[1]), self._world.problem, int(cursor[0]), self._label)
                 self._refill(memory, arm)
             yield decisions

@@ -9,15 +9,16 @@ from tpstream.engines import compiled_general_loop as loop
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, PolicyError, TpstreamError, user_error
+from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.events import empty_columns, filled_events
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.random_streams import BLOCK
 from tpstream.model.world import World
 from tpstream.policies.base import SharedPolicy
+from tpstream.policies.diagnosis import check_arm, check_decision, raise_error
 from tpstream.policies.loader import load_for
-from tpstream.policies.runner import PER_SLOT, check_arm
+from tpstream.policies.runner import PER_SLOT
 
 EVENTS = 100_000
 """How many events are handed to the bus at once."""
@@ -46,6 +47,7 @@ class GeneralRun:
     ) -> None:
         problem, timing = world.problem, world.timing
         self._world = world
+        self._policy = policy
         self._per_pull = policy.per_pull
         self._run = load_for(policy, loop, state).run_general
         self._state = state
@@ -117,7 +119,7 @@ class GeneralRun:
             self._publish()
             if isinstance(error, TpstreamError):
                 raise
-            raise user_error(PolicyError, f"policy {self._label!r}", f"in round {cursor[loop.ROUND]}", error) from error
+            raise_error(self._policy, self._state, self._label, int(cursor[loop.ROUND]), error)
 
     def _serve(self, answer: int) -> None:
         """Give the loop what it returned for."""
@@ -127,6 +129,7 @@ class GeneralRun:
             self._make_room()
         else:
             arm, round = int(self._cursor[loop.PENDING]), int(self._cursor[loop.ROUND])
+            check_decision(arm, self._policy, self._state, round, self._label)
             self._refill(check_arm(arm, self._world.problem, round, self._label))
 
     def _refill(self, arm: int) -> None:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, LogError, SubscriberError, user_error
+from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, user_error
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
@@ -37,8 +37,8 @@ class Bus:
         for name, subscriber in self._subscribers:
             try:
                 subscriber.hear(events)
-            except LogError:
-                raise  # it names its file
+            except (LogError, PolicyError):
+                raise  # it names its file, or the policy
             except Exception as error:
                 when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
                 raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
@@ -110,16 +110,23 @@ def open_engine(
     *,
     draws: Draws | None = None,
     optional: tuple[str, ...] = (),
+    debug: bool = False,
 ) -> Engine:
-    """An engine ready for its first round; policies of one run may share their draws."""
+    """An engine ready for its first round; policies of one run may share their draws.
+
+    `debug`: the SimPy engine serves, and a policy in the shared form runs uncompiled with every index checked.
+    """
     # The engines are imported here, since they import this module and a run needs only one of them.
     reader = DrawsReader(draws or Draws(world))
-    if select(name, form, world.timing) == "compiled":
+    if debug and name == "compiled":
+        raise EngineError('debug runs policies uncompiled, in the SimPy engine; leave out engine "compiled"')
+    if not debug and select(name, form, world.timing) == "compiled":
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
         from tpstream.engines.compiled_engine import CompiledEngine  # noqa: PLC0415
 
         return CompiledEngine(world, form, parameters, reader, label, optional=optional)
     from tpstream.engines.simpy_engine import SimpyEngine  # noqa: PLC0415
 
-    policy = start_policy(form, world.problem, parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    stream = open_stream(world.seed, world.run, Purpose.POLICY)
+    policy = start_policy(form, world.problem, parameters, stream, debug=debug)
     return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, optional=optional, reader=reader)

@@ -19,7 +19,7 @@ from tpstream.model.events import DROPPED, LATE, PARTIAL
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.model.world import Timing, World
-from tpstream.policies.runner import check_arm
+from tpstream.policies.diagnosis import check_arm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times
 
 Process = Generator[Event, None, None]

@@ -125,14 +125,14 @@ def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[N
 def user_error(kind: type[TpstreamError], who: str, when: str, error: BaseException) -> TpstreamError:
     """The error that `user_code` raises; for places that are passed too often for a context manager."""
     if type(error).__module__.startswith("numba."):
-        return kind(f"{who} cannot be compiled: {_compiler_message(str(error))}")
+        return kind(f"{who} cannot be compiled: {compiler_message(str(error))}")
     return kind(f"{who} raised {type(error).__name__}{f' {when}' if when else ''}: {error}")
 
 
-def _compiler_message(report: str) -> str:
-    """The line of Numba's report that says what is wrong, with the place in the source."""
+def compiler_message(report: str, *, where: bool = True) -> str:
+    """The line of Numba's report that says what is wrong; `where`: with the place in the source."""
     lines = [re.sub(r"\x1b\[\d*m", "", line).strip() for line in report.splitlines()]
     telling = [line for line in lines if line and not line.startswith(("Failed in", "-", "During:"))]
-    place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', report)
+    place = re.findall(r'File "(?:.*/)?(.+?)", line (\d+)', report) if where else []
     shown = f" ({place[-1][0]}, line {place[-1][1]})" if place else ""
     return f"{telling[0] if telling else 'Numba does not say why'}{shown}"

@@ -67,6 +67,11 @@ def compiled(function: Function) -> Function:
     return decorated
 
 
+def compiled_alone(function: Callable[..., object]) -> Any:
+    """Prepare a function for being compiled by itself, with the settings of `compiled`, to see whether it can be."""
+    return _njit(nogil=True, error_model="numpy", _nrt=False)(function)
+
+
 def compiled_loop(function: Function) -> Function:
     """Compile a loop that Python calls and that creates no arrays; its machine code is kept on disk."""
     decorated: Function = _njit(nogil=True, error_model="numpy", cache=True, _nrt=False)(function)

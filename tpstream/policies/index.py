@@ -14,6 +14,9 @@ from tpstream.model.numba_support import compiled
 TIE = 1e-12
 """Indices count as equal if they differ by less than this share of the largest: rounding makes such differences."""
 
+NO_ARM = -1
+"""The decision if an index is NaN; engines end the run with an error."""
+
 
 @compiled
 def largest(indices: Floats, random_ties: bool, stream: np.random.Generator) -> int:  # noqa: FBT001
@@ -22,7 +25,7 @@ def largest(indices: Floats, random_ties: bool, stream: np.random.Generator) -> 
     Parameters
     ----------
     indices : array of float
-        One index for each arm; not all NaN.
+        One index for each arm. If one of them is NaN, none is the largest.
     random_ties : bool
         Whether to choose at random among equal indices; else the first of them is taken.
     stream : numpy.random.Generator
@@ -31,15 +34,17 @@ def largest(indices: Floats, random_ties: bool, stream: np.random.Generator) -> 
     Returns
     -------
     int
-        The arm.
+        The arm; -1, which ends the run with an error, if an index is NaN.
 
     Examples
     --------
     >>> largest(np.array([1.0, 3.0, 3.0]), False, np.random.default_rng(1))
     1
     """
-    best = indices[0]
-    for arm in range(1, indices.size):
+    best = -math.inf
+    for arm in range(indices.size):
+        if math.isnan(indices[arm]):
+            return NO_ARM
         best = max(best, indices[arm])
     enough = best if math.isinf(best) else best - TIE * abs(best)
     first, equals = -1, 0

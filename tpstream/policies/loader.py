@@ -25,12 +25,12 @@ from tpstream.model import events, numba_support
 from tpstream.model.notes import logger
 from tpstream.policies import handlers, index
 from tpstream.policies.base import SharedPolicy
+from tpstream.policies.functions import check_functions, functions_of, plain_function, references
 
 CONSTANTS = (bool, int, float, complex, str, bytes, tuple, type(None))
 """Types of the module-level values that Numba compiles into a function, besides arrays and other functions."""
 SOURCES = tuple(Path(str(module.__file__)) for module in (handlers, index, numba_support, events))
 """Files whose functions, settings or constants are compiled into every loop."""
-HANDLERS = ("on_pull", "on_partial", "on_received", "on_group", "on_lost", "on_closed")
 
 
 def load_for(policy: SharedPolicy, source: ModuleType, state: Any) -> Any:
@@ -43,8 +43,9 @@ def load_for(policy: SharedPolicy, source: ModuleType, state: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _load(policy: SharedPolicy, source: ModuleType, clock: bool) -> ModuleType:  # noqa: FBT001
-    functions = {name: getattr(policy, name) for name in HANDLERS if getattr(policy, name) is not None}
-    functions["policy_decide"] = policy.decide
+    check_functions(policy)
+    functions = functions_of(policy)
+    functions["policy_decide"] = functions.pop("decide")  # the loops have a function `decide` of their own
     if clock:
         functions["set_clock"] = handlers.write_clock
     module = _load_copy(policy.name, source, functions)
@@ -104,11 +105,6 @@ def is_in_a_file(functions: Mapping[str, Any]) -> bool:
     return all(Path(inspect.getfile(plain_function(function))).is_file() for function in functions.values())
 
 
-def plain_function(function: Any) -> Any:
-    """The Python function behind a compiled one."""
-    return getattr(function, "py_func", function)
-
-
 def _pieces(function: Callable[..., Any], seen: set[int]) -> Iterator[bytes]:
     """The name, the code and the file of a function, and the values that it takes from outside, as bytes."""
     if id(function) in seen:
@@ -119,20 +115,8 @@ def _pieces(function: Callable[..., Any], seen: set[int]) -> Iterator[bytes]:
     yield function.__code__.co_code
     file = Path(inspect.getfile(function))
     yield file.read_bytes() if file.is_file() else os.urandom(16)
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    for value in (*cells, *_globals(function)):
-        yield from _value(value, seen)
-
-
-def _globals(function: Callable[..., Any]) -> Iterator[Any]:
-    """The values that a function finds in its module, or in a module that it names."""
-    names = function.__code__.co_names
-    for name in names:
-        value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):
-            yield from (vars(value)[attribute] for attribute in names if attribute in vars(value))
-        else:
-            yield value
+    for reference in references(function):
+        yield from _value(reference.value, seen)
 
 
 def _value(value: Any, seen: set[int]) -> Iterator[bytes]:

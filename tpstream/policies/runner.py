@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import PolicyError, user_code
@@ -13,6 +14,7 @@ from tpstream.model.pull_rows import Ring
 from tpstream.model.world import Problem
 from tpstream.policies import handlers
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.diagnosis import check_decision, check_state, raise_error
 from tpstream.policies.handlers import Subscriptions
 from tpstream.policies.loader import load_for
 
@@ -27,15 +29,24 @@ class Runner:
     def __init__(
         self, policy: SharedPolicy, problem: Problem, parameters: Parameters, stream: np.random.Generator
     ) -> None:
+        self._policy = policy
         self._per_pull = policy.per_pull
         self._stream = stream
-        self._held = hold_stream(stream)
+        self._held = self._hold(stream)
         self._ring = Ring()
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
         self._needs_slots = bool(policy.per_pull) or self._subscriptions.group or self._subscriptions.lost
         self.state: Any = init_state(policy, problem, parameters, policy.name)
         self._clock: Floats | None = getattr(self.state, "clock", None)
-        self._loops: Any = load_for(policy, handlers, self.state)
+        self._loops = self._load(policy)
+
+    def _load(self, policy: SharedPolicy) -> Any:
+        """The functions that tell the policy events and ask for decisions."""
+        return load_for(policy, handlers, self.state)
+
+    def _hold(self, stream: np.random.Generator) -> Any:
+        """The stream as these functions take it."""
+        return hold_stream(stream)
 
     def hear(self, events: Events) -> None:
         """Tell the policy every event, in order."""
@@ -48,7 +59,12 @@ class Runner:
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
-        return int(self._loops.decide(self.state, round, self._held))
+        try:
+            arm = self._loops.decide(self.state, round, self._held)
+        except NumbaError as error:
+            raise_error(self._policy, self.state, self._policy.name, round, error)
+        check_decision(arm, self._policy, self.state, round, self._policy.name)
+        return int(arm)
 
     def indices(self) -> Floats:
         """The index of every arm at the last decision."""
@@ -67,20 +83,15 @@ class Runner:
     def _notify(self, events: Events, decided: Ints) -> int:
         if self._needs_slots:
             self._reserve_slots(events)
-        place: int = self._loops.notify_events(
-            self.state,
-            self._subscriptions,
-            self._held,
-            self._ring.capacity,
-            events.time,
-            events.kind,
-            events.round,
-            events.pull,
-            events.arm,
-            events.part,
-            events.value,
-            decided,
-        )
+        return self._call(events, decided)
+
+    def _call(self, events: Events, decided: Ints) -> int:
+        try:
+            place: int = self._loops.notify_events(
+                self.state, self._subscriptions, self._held, self._ring.capacity, *told_columns(events), decided
+            )
+        except NumbaError as error:
+            raise_error(self._policy, self.state, self._policy.name, int(events.round[-1]), error)
         return place
 
     def _reserve_slots(self, events: Events) -> None:
@@ -96,6 +107,11 @@ class Runner:
     def _enlarge(self, rows: Any, names: tuple[str, ...], before: int, pull: int) -> Any:
         """A named tuple with these fields laid out for the larger ring."""
         return rows._replace(**{name: self._ring.enlarge(getattr(rows, name), before, pull) for name in names})
+
+
+def told_columns(events: Events) -> tuple[Any, ...]:
+    """The columns of which a policy is told."""
+    return events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
 
 
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
@@ -116,11 +132,18 @@ def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Param
     )
 
 
-def start_policy(form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator) -> Policy:
-    """A policy ready for its first round; it is told the arms' means only if its form says that it knows them."""
+def start_policy(
+    form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator, *, debug: bool = False
+) -> Policy:
+    """A policy ready for its first round; it is told the arms' means only if its form says that it knows them.
+
+    `debug`: its functions run uncompiled, with every index checked.
+    """
     told = problem if form.knows_means else problem.without_means()
     if isinstance(form, SharedPolicy):
-        return Runner(form, told, parameters, stream)
+        from tpstream.policies.checked import CheckedRunner  # noqa: PLC0415 (it builds on Runner)
+
+        return (CheckedRunner if debug else Runner)(form, told, parameters, stream)
     with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
         return form.create(told, parameters, stream)
 
@@ -129,16 +152,5 @@ def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, l
     """The policy's state before the first round."""
     with user_code(PolicyError, f"policy {label!r}", "when it was created"):
         state = policy.init(problem, parameters)
-    clock = getattr(state, "clock", np.zeros(1))
-    if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
-        raise PolicyError(f"policy {label!r}: its state has clock = {clock!r}; make it np.zeros(1)")
+    check_state(state, policy, label)
     return state
-
-
-def check_arm(arm: object, problem: Problem, round: int, label: str) -> int:
-    """The decided arm, if there is such an arm."""
-    if not isinstance(arm, (int, np.integer)):
-        raise PolicyError(f"policy {label!r} decided for {arm!r} in round {round}; give an arm's number")
-    if not 0 <= arm < problem.arms:
-        raise PolicyError(f"policy {label!r} decided for arm {arm} in round {round}; arms are 0 to {problem.arms - 1}")
-    return int(arm)

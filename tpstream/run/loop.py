@@ -162,7 +162,14 @@ def start_run(
     detail: Detail = "all" if options.log is None else options.log.detail
     optional = (detail,) if detail in COLUMN else ()
     engine = open_engine(
-        options.engine, world, choice.form, choice.parameters, choice.label, draws=draws, optional=optional
+        options.engine,
+        world,
+        choice.form,
+        choice.parameters,
+        choice.label,
+        draws=draws,
+        optional=optional,
+        debug=options.debug,
     )
     if path is None and not options.sinks:
         return engine.round_batches()

@@ -81,6 +81,8 @@ class RunOptions:
     log: LogOptions | None = None
     sinks: tuple[SinkChoice | Subscriber, ...] = ()
     progress: Progress | None = None
+    debug: bool = False
+    """Run compiled policies as ordinary Python, with every index checked."""
 
 
 class RunKeywords(TypedDict, total=False):
@@ -98,6 +100,8 @@ class RunKeywords(TypedDict, total=False):
     """Who else hears every event: names of plug-ins as in "name:key=value", or objects with a method `hear`."""
     progress: Progress | None
     """Is called from time to time with the number of rounds done since the last call."""
+    debug: bool
+    """Run compiled policies as ordinary Python, with every index checked; errors name file, line and round."""
 
 
 def run_options(log: str | Path | None = None, **keywords: Unpack[RunKeywords]) -> RunOptions:

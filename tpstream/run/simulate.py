@@ -96,6 +96,9 @@ def simulate(
             managers, or names of plug-ins as in "lines:to=stdout".
         progress
             A function that is called from time to time with the number of rounds done since the last call.
+        debug
+            Run the policy's compiled functions as ordinary Python, with every index of an array checked; it decides
+            the same, slowly, and an error names the file, the line, the expression and the round.
 
     Returns
     -------

@@ -18,7 +18,8 @@ from tpstream.model.errors import PolicyError, StudyError, UnknownNameError
 from tpstream.model.registry import load_object
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, PolicyForm
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.functions import check_functions
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
 
@@ -45,6 +46,8 @@ class PolicyRequest:
 
     def choose(self, problem: Problem) -> PolicyChoice:
         """The policy as it runs in this world: with checked parameters, and the world's groups where none are given."""
+        if isinstance(self.form, SharedPolicy):
+            check_functions(self.form)
         try:
             parameters: Parameters = read(self.form.parameters, self.given)
             groups = assumed_groups(parameters, problem)

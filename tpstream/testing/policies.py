@@ -11,7 +11,7 @@ from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.random_streams import Purpose, open_stream
 from tpstream.policies import POLICIES
-from tpstream.policies.base import PolicyForm
+from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.replay.follow import follow
 from tpstream.rewards.trace import SequenceArm
 from tpstream.scenario.policy_choice import PolicyRequest
@@ -38,6 +38,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
 def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = None) -> None:
     """Check that a policy keeps what policies promise.
 
+    A policy in the shared form is run uncompiled first, with every index of an array checked (`simulate(debug=True)`).
     It decides for arms that exist, in worlds with parts out of order, lost or at any time; it decides the same in both
     engines and in a replay; equal streams give equal decisions, and no other randomness is used; it decides by what
     was delivered and nothing else, and changes nothing that it is given.
@@ -63,8 +64,11 @@ def check_policy(form: PolicyForm | str, parameters: Mapping[str, Any] | None = 
         if not isinstance(subject.definition, PolicyForm):
             subject.fail(f"is a {type(subject.definition).__name__}; give a SharedPolicy or a PythonPolicy")
         subject.settings(subject.definition.parameters, parameters)
-        for where in WORLDS:
-            _check_world(_make_case(subject, where, parameters))
+        cases = [_make_case(subject, where, parameters) for where in WORLDS]
+        # An index out of bounds in compiled code can end the process, so every world is run with checked ones before.
+        checked = [case.run(case.start(debug=True)) if isinstance(case.form, SharedPolicy) else None for case in cases]
+        for case, run in zip(cases, checked, strict=True):
+            _check_world(case, run)
         _check_foresight(subject, _make_case(subject, OUT_OF_ORDER, parameters))
 
 
@@ -76,9 +80,14 @@ def _make_case(subject: Subject, where: str, parameters: Mapping[str, Any] | Non
     return Case(world, chosen.form, chosen.parameters, lambda fault: subject.fail(f"{where}, {fault}"))
 
 
-def _check_world(case: Case) -> None:
-    """Check runs in this world: what the policy changes, that it repeats itself, its replay, and both engines."""
+def _check_world(case: Case, checked: SimulatedRun | None) -> None:
+    """Check runs in this world: what the policy changes, that it repeats itself, its replay, and both engines.
+
+    `checked` is the run of a compiled policy as ordinary Python, which must be the same.
+    """
     outcome = _run_watched(case)
+    if checked is not None:
+        case.check_equal(checked, outcome, "compiled and uncompiled it decides differently, uncompiled first")
     waiting = case.compiled_engine(indices=False) if case.compiles else None  # while another run goes on
     case.check_repeats(outcome)
     _, found = follow(case.start(), [outcome.events], clairvoyant=case.form.clairvoyant)

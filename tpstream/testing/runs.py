@@ -61,10 +61,10 @@ class Case:
     parameters: Parameters
     fail: Callable[[str], NoReturn]
 
-    def start(self, problem: Problem | None = None) -> Policy:
+    def start(self, problem: Problem | None = None, *, debug: bool = False) -> Policy:
         """The policy before the first round, with its stream; `problem` is what it is told, by default the world's."""
         stream = open_stream(self.world.seed, self.world.run, Purpose.POLICY)
-        return start_policy(self.form, problem or self.world.problem, self.parameters, stream)
+        return start_policy(self.form, problem or self.world.problem, self.parameters, stream, debug=debug)
 
     def run(self, policy: Policy | None = None, sink: Subscriber | None = None) -> SimulatedRun:
         """A run in the SimPy engine; `policy` stands in for the policy, `sink` hears the run, too."""

@@ -1,0 +1,176 @@
+"""What a policy's functions do, found by looking through their bytecode before anything is compiled.
+
+The walk through the names that a function uses serves the fingerprint of compiled code, too (see loader.py).
+"""
+
+import builtins
+import dis
+import inspect
+import random
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tpstream.model.errors import PolicyError
+from tpstream.policies.base import SharedPolicy
+
+SIGNATURES: Mapping[str, tuple[str, ...]] = {
+    "decide": ("state", "round", "stream"),
+    "on_pull": ("state", "arm", "slot", "total"),
+    "on_partial": ("state", "arm", "slot", "part", "value"),
+    "on_received": ("state", "arm", "amount"),
+    "on_group": ("state", "arm", "slot", "group", "amount"),
+    "on_lost": ("state", "arm", "slot", "part"),
+    "on_closed": ("state", "arm", "slot", "credited"),
+}
+"""The functions of a policy, and what each of them is given."""
+LIBRARIES = ("numpy", "numba", "math", "builtins")
+"""Packages whose functions Numba knows itself."""
+LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
+LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+RANDOM_OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+UNDEFINED = object()
+"""The value of a name that is not defined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A name that a function takes from outside, as in `math.log`, with its value and its line."""
+
+    expression: str
+    value: Any
+    line: int
+
+
+def functions_of(policy: SharedPolicy) -> dict[str, Any]:
+    """The functions that the policy has, by their role."""
+    return {role: getattr(policy, role) for role in SIGNATURES if getattr(policy, role) is not None}
+
+
+def plain_function(function: Any) -> Any:
+    """The Python function behind a compiled one."""
+    return getattr(function, "py_func", function)
+
+
+def references(function: Callable[..., Any]) -> Iterator[Reference]:
+    """Every name that a function takes from its module, from the function that it was made in, or from a module."""
+    cells = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        if not _is_empty(cell)
+    }
+    known = ChainMap(cells, function.__globals__, vars(builtins))
+    codes = [function.__code__]
+    for code in codes:
+        codes.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+        yield from _references_in(code, known)
+
+
+def _is_empty(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is UNDEFINED
+    except ValueError:  # the name is given a value later
+        return True
+
+
+def _references_in(code: CodeType, known: Mapping[str, Any]) -> Iterator[Reference]:
+    """The names in one piece of bytecode; the attributes of a module belong to its name."""
+    found: Reference | None = None
+    for step in dis.get_instructions(code):
+        if found is not None:
+            if step.opname in LOADS_ATTRIBUTE and isinstance(found.value, ModuleType):
+                value = getattr(found.value, step.argval, UNDEFINED)
+                found = Reference(f"{found.expression}.{step.argval}", value, found.line)
+                continue
+            yield found
+            found = None
+        if step.opname in LOADS_NAME or (step.opname in LOADS_CELL and step.argval in known):
+            found = Reference(step.argval, known.get(step.argval, UNDEFINED), _line(step, code))
+
+
+def _line(step: dis.Instruction, code: CodeType) -> int:
+    line = step.positions.lineno if step.positions else None
+    return code.co_firstlineno if line is None else line
+
+
+def is_users_function(value: Any) -> bool:
+    """Whether this is a function, compiled or not, that is not from a library that Numba knows."""
+    plain = plain_function(value)
+    return inspect.isfunction(plain) and plain.__module__.partition(".")[0] not in LIBRARIES
+
+
+def with_helpers(function: Any) -> list[Any]:
+    """The Python functions behind a function and behind all that it calls by name, each once."""
+    found = [plain_function(function)]
+    for one in found:
+        helpers = (
+            plain_function(reference.value) for reference in references(one) if is_users_function(reference.value)
+        )
+        found.extend(helper for helper in dict.fromkeys(helpers) if helper not in found)
+    return found
+
+
+def place(function: Any, line: int | None = None) -> str:
+    """The file, the line and the name of a function, as errors give them; by default the line where it begins."""
+    code = plain_function(function).__code__
+    return f"{Path(code.co_filename).name}, line {line or code.co_firstlineno}, in {code.co_name}"
+
+
+@lru_cache(maxsize=1024)
+def check_functions(policy: SharedPolicy) -> None:
+    """Refuse functions that draw from other generators than their stream, or that cannot be compiled for sure."""
+    for role, function in functions_of(policy).items():
+        if not inspect.isfunction(plain_function(function)):
+            raise PolicyError(
+                f"policy {policy.name!r}: {role} is {function!r}; give a function with @compiled above it"
+            )
+        fault = _parameters_fault(role, function) or next(filter(None, map(_fault, with_helpers(function))), None)
+        if fault:
+            raise PolicyError(f"policy {policy.name!r}: {fault}")
+
+
+def _parameters_fault(role: str, function: Any) -> str | None:
+    """What is wrong with the parameters of one of a policy's functions; None if nothing is."""
+    try:
+        inspect.signature(plain_function(function)).bind(*SIGNATURES[role])
+    except TypeError:
+        plain = plain_function(function)
+        has, needs = ", ".join(inspect.signature(plain).parameters), ", ".join(SIGNATURES[role])
+        return f"{role} takes ({has}), but is given ({needs}); write def {plain.__name__}({needs}) ({place(plain)})"
+    return None
+
+
+def _fault(function: Any) -> str | None:
+    """What is wrong in one function, with the remedy and the place; None if nothing is found."""
+    for reference in references(function):
+        if reference.value is UNDEFINED:
+            what = f"the name {reference.expression!r} is not defined; define or import it"
+            return f"{what} ({place(function, reference.line)})"
+        if _is_random(reference.value):
+            what = f"{reference.expression} draws random numbers that do not depend on the run's seed; draw in decide"
+            return (
+                f"{what}, from the stream that it is given, as in stream.random() ({place(function, reference.line)})"
+            )
+    for step in dis.get_instructions(function):
+        if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            what = (
+                f"the field {step.argval!r} is assigned to, but the fields of a state stay what init made them; make it"
+            )
+            remedy = f"an array in init, as in {step.argval}=np.zeros(1), and write to state.{step.argval}[0]"
+            return f"{what} {remedy} ({place(function, _line(step, function.__code__))})"
+    return None
+
+
+def _is_random(value: Any) -> bool:
+    """Whether this is a generator of random numbers of NumPy or Python, its module, or a part of these."""
+    if isinstance(value, RANDOM_OBJECTS) or isinstance(getattr(value, "__self__", None), RANDOM_OBJECTS):
+        return True
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return isinstance(name, str) and (name in ("random", "numpy.random") or name.startswith("numpy.random."))
