@@ -20,7 +20,7 @@ from tpstream.cli.options import (
     OutputFlags,
     RunFlags,
     Runs,
-    SettingFlags,
+    SettingStudyFlags,
     StudyFlags,
     Theory,
     flag,
@@ -46,7 +46,7 @@ CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130
 
 
 @dataclass(frozen=True)
-class SingleFlags(SettingFlags):
+class SingleFlags(SettingStudyFlags):
     """The flags of a study that has one run unless more are asked for."""
 
     runs: Runs = 1
@@ -70,7 +70,7 @@ def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
 @command("Simulate", example="compare setting-1 -t 20000 -n 10 -f regret.svg", more=CODES)
 def compare(
     *,
-    study: StudyFlags,
+    study: SettingStudyFlags,
     folder: FolderFlags,
     options: RunFlags,
     figure: Figure = None,

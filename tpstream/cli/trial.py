@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingFlags
+from tpstream.cli.options import Figure, Force, LogFolder, OutputFlags, SettingStudyFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress
 from tpstream.cli.study import CODES
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @command("Simulate", example="trial medical-trial --runs 20 --figure trial.png", more=CODES)
 def trial(
     *,
-    study: SettingFlags,
+    study: SettingStudyFlags,
     log: LogFolder = None,
     figure: Figure = None,
     force: Force = False,

@@ -16,7 +16,7 @@ from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards.base import RewardTable, build_rewards
 from tpstream.scenario.files import find_file, read_toml
-from tpstream.scenario.messages import Fields, Location, describe_error
+from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, request_policies, request_policy
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
@@ -175,26 +175,39 @@ class Scenario(BaseModel):
 
     def check(self) -> None:
         """Raise unless everything fits together: rewards and timing can be built, the listed policies chosen."""
-        with errors_in(self._source):
-            if self.horizon < len(self.arms):
-                raise ScenarioError(
-                    f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
-                )
-        problem = self.problem()
-        self.timing()
-        with errors_in(self._source):
-            most = float(problem.maxima.min()) / self.span
-            if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
-                raise ScenarioError(
-                    f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
-                    f"maximum; give at most {most:g}"
-                )
-            for number, table in enumerate(self.policies):
-                try:
-                    assumed_groups(table, problem)
-                except PolicyError as error:
-                    reason = str(error).removeprefix("groups = ")
-                    raise ScenarioError(f"policies[{number}].groups: {reason}") from None
+        faults = list(self._faults())
+        if faults:
+            with errors_in(self._source):
+                raise ScenarioError(together(faults))
+
+    def _faults(self) -> Iterator[str]:
+        """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
+        if self.horizon < len(self.arms):
+            yield f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
+        try:
+            problem = self._problem
+        except TpstreamError as error:
+            yield str(error)
+        else:
+            yield from self._faults_with(problem)
+        try:
+            _ = self._timing
+        except TpstreamError as error:
+            yield str(error)
+
+    def _faults_with(self, problem: Problem) -> Iterator[str]:
+        """What does not fit to the maxima and groups of the rewards."""
+        most = float(problem.maxima.min()) / self.span
+        if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
+            yield (
+                f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
+                f"maximum; give at most {most:g}"
+            )
+        for number, table in enumerate(self.policies):
+            try:
+                assumed_groups(table, problem)
+            except PolicyError as error:
+                yield f"policies[{number}].groups: {str(error).removeprefix('groups = ')}"
 
     def resolved(self) -> dict[str, Any]:
         """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it.
@@ -243,11 +256,12 @@ class Scenario(BaseModel):
 
         A policy that may not know the means is told `problem().without_means()`.
         """
-        return self._problem
+        with errors_in(self._source):
+            return self._problem
 
     @cached_property
     def _problem(self) -> Problem:
-        rewards = self.build_rewards()
+        rewards = build_rewards(self.rewards, self.arms, self._context)
         return Problem(
             names=tuple(arm.name for arm in self.arms),
             maxima=np.array([arm.maximum for arm in rewards.arms], dtype=np.float64),
@@ -260,18 +274,19 @@ class Scenario(BaseModel):
     @property
     def means(self) -> Floats:
         """The true mean of every arm's cumulative reward."""
-        return cast("Floats", self._problem.means)
+        return cast("Floats", self.problem().means)
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
 
         It is built once. Runs do not use it: `build_world` builds one for each.
         """
-        return self._timing
+        with errors_in(self._source):
+            return self._timing
 
     @cached_property
     def _timing(self) -> Timing:
-        return self.build_timing()
+        return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
 
     def build_rewards(self) -> Rewards:
         """A new reward model."""
