@@ -14,7 +14,7 @@ from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
-from tpstream.rewards.base import RewardTable, build_rewards
+from tpstream.rewards.base import RewardTable, build_rewards, implied_span
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
@@ -42,7 +42,7 @@ class Scenario(BaseModel):
     ----------
     **keys
         The keys of a scenario file, tables as dictionaries and lists of tables as lists. `name`, `horizon`, `span`,
-        `rewards` and `arms` are needed.
+        `rewards` and `arms` are needed; a trace may leave out `span`, which is then its number of columns.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class Scenario(BaseModel):
 
     name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
     horizon: int = Field(ge=1, description="rounds, i.e. decisions")
-    span: int = Field(ge=1, description="rounds over which a pull pays")
+    span: int = Field(ge=1, description="rounds over which a pull pays; a trace implies it")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
     rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
@@ -141,6 +141,9 @@ class Scenario(BaseModel):
         """Validate the keys into this object."""
         with errors_in(source):
             table = plain(keys)
+            span = None if "span" in table else implied_span(table.get("rewards"), folder)
+            if span is not None:
+                table["span"] = span
             try:
                 self.__pydantic_validator__.validate_python(table, self_instance=self)
             except ValidationError as error:
