@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
+from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
 from tpstream.cli.output import print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
@@ -23,6 +23,7 @@ def validate(
     """Check a scenario file and say what it describes."""
     chosen = flags.load()
     choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
+    OutputFlags().warn(chosen.warnings(flags.policies))
     if as_json:
         print_json(chosen.resolved())
         return

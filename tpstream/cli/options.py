@@ -5,6 +5,7 @@ app.py). An option that is handed on to `compare` needs nothing but a field of `
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -129,6 +130,11 @@ class OutputFlags:
     def progress(self) -> bool:
         """Whether progress may be shown."""
         return not (self.as_json or self.quiet)
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Show the warnings of a scenario on standard error, before it runs; JSON has them as `warnings` instead."""
+        for warning in () if self.as_json else warnings:
+            typer.echo(f"warning: {warning}", err=True)
 
     def add(self, what: str, *lines: object) -> None:
         """Print lines such as "note: ..." or "figure: ..." below the result, unless it is to stand alone; no None."""

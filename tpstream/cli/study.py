@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,11 +59,13 @@ def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
     from tpstream.experiment import compare as study_module
 
     scenario = study.load()
+    warnings = scenario.warnings(study.policies)
+    output.warn(warnings)
     with show_progress(scenario.name, show=output.progress) as progress:
         result = study_module.compare(
             scenario, study.policies, first=study.first, progress=progress, **study.keywords(), **options.keywords()
         )
-    show_study(result, output)
+    show_study(result, output, warnings)
     report_failures(result.failures)
 
 
@@ -92,6 +94,8 @@ def compare(
     from tpstream.scenario.policy_choice import label_of
 
     scenario, policies = study.load(), study.policies
+    warnings = scenario.warnings(policies)
+    output.warn(warnings)
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
@@ -105,7 +109,7 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, figure=figure, out=folder.out, value=recovered)
+    show_study(result, output, warnings, figure=figure, out=folder.out, value=recovered)
     report_failures(result.failures)
 
 
@@ -188,6 +192,7 @@ def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[d
 def show_study(
     study: "Study",
     output: OutputFlags,
+    warnings: Sequence[str] = (),
     *,
     figure: Path | None = None,
     out: Path | None = None,
@@ -205,6 +210,7 @@ def show_study(
             "contrasts": records(study.contrasts()),
             "pulls": records(study.pulls()),
             "failures": records(study.failed()),
+            "warnings": list(warnings),
             "logs": study.logs,
             "figure": figure,
             "out": out,

@@ -1,5 +1,6 @@
 """The command that shows the operating characteristics of a trial: trial."""
 
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ def trial(
     from tpstream.trial import trial as trial_module
 
     scenario = study.load()
+    warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
+    output.warn(warnings)
     with show_progress(scenario.name, show=output.progress) as progress:
         result = trial_module.trial(
             scenario, study.policies, logs=log, force=force, progress=progress, **study.keywords()
@@ -37,16 +40,16 @@ def trial(
         from tpstream.trial.figure import trial_figure
 
         trial_figure(figure, result)
-    show_trial(result, figure, output)
+    show_trial(result, figure, output, warnings)
     report_failures(result.failures)
 
 
-def show_trial(result: "Trial", figure: Path | None, output: OutputFlags) -> None:
+def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnings: Sequence[str] = ()) -> None:
     """Print the operating characteristics."""
     table = result.table()
     if output.as_json:
         shown = {"scenario": result.name, "patients": result.horizon, "policies": records(table)}
-        print_json({**shown, "failures": records(result.failed()), "figure": figure})
+        print_json({**shown, "failures": records(result.failed()), "warnings": list(warnings), "figure": figure})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
     print_table([_row(row) for row in table.to_dict("records")], title=title)

@@ -1,6 +1,6 @@
 """Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from tpstream.scenario.messages import Fields, Location, describe_error, togethe
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, request_policies, request_policy
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
+from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
 
 __all__ = ["PolicyChoice", "Scenario"]
@@ -345,6 +346,36 @@ class Scenario(BaseModel):
     def choices(self) -> list[PolicyChoice]:
         """All listed policies; the four of the paper if none is listed."""
         return [request.choose(self.problem()) for request in request_policies(self.policies)]
+
+    def warnings(self, policies: Sequence[str | PolicyForm] | None = None) -> list[str]:
+        """What is possible but probably not meant, such as parts that are never credited, with figures.
+
+        It is found by drawing 256 pulls of every arm, as run 0 draws them.
+
+        Parameters
+        ----------
+        policies
+            The policies that are going to run; by default the listed ones.
+
+        Returns
+        -------
+        list of str
+            A sentence for each; none if nothing is noticed.
+
+        Raises
+        ------
+        TpstreamError
+            If a policy cannot be used here.
+
+        Examples
+        --------
+        >>> Scenario.load("setting-1").warnings()
+        []
+        >>> Scenario.load("setting-1").with_(window=3).warnings(["tp-ucb-ew"])[0].partition(":")[0]
+        '96 of 100 parts are never credited in 2,560 drawn pulls'
+        """
+        requests = request_policies(self.policies, policies)
+        return find_warnings(self.build_world(self.seed, 0), [one.choose(self.problem()) for one in requests])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
