@@ -210,6 +210,23 @@ BAD = [
     (("compare", "small.toml", "-f", "small.toml/regret.png"), "small.toml: cannot make this folder"),
     (("list",), "missing argument"),
     (("list", "everything"), "'everything' is not one of"),
+    (("list", "polices"), "(did you mean 'policies'?); see `tpstream list --help`"),
+    (("new", "polcy", "mine"), "(did you mean 'policy'?)"),
+    (("run", "small.toml", "-e", "compild"), "(did you mean 'compiled'?)"),
+    (("run", "small.toml", "--log-detail", "indexes", "--log", "logs"), "(did you mean 'indices'?)"),
+    (("comapre", "small.toml"), "did you mean 'compare'"),
+    (("compare", "small.toml", "--polcy", "ucb1"), "--policy"),
+    (
+        ("compare", "small.toml", "--set", "sapn=12"),
+        "tpstream: sapn: a scenario has no key 'sapn' (did you mean 'span'?)",
+    ),
+    (("trial", "small.toml", "--set", "span.x=12"), "tpstream: span.x: span is 6 and has no keys"),
+    (("validate", "small.toml", "--set", "a b=12"), "tpstream: a b: is no path"),
+    (
+        ("compare", "small.toml", "--set", "span=0"),
+        "tpstream: with span=0: small.toml: span: must be at least 1, got 0",
+    ),
+    (("compare", "small.toml", "--set", "span=6,12"), "2 values are a sweep; give one, or use `tpstream sweep`"),
 ]
 
 
@@ -325,6 +342,40 @@ def test_a_fall_to_simpy_is_told_without_a_terminal(tmp_path: Path, more: tuple[
         words, cwd=tmp_path, capture_output=True, check=True, text=True, env=os.environ | {"TPSTREAM_NOTES": ""}
     )
     assert done.stderr.count("the SimPy engine serves") == lines
+
+
+def test_a_setting_repairs_the_file(tpstream: Command) -> None:
+    """Values of --set are put into the file before it is judged, so that they can repair every kind of fault."""
+    for old, new, setting in (
+        ("span = 6", "span = 0", "span=6"),
+        ("span = 6", 'span = 6\npolicies = [{ kind = "ucb1", ties = "coin" }]', "policies.ucb1.ties=first"),
+        ("seed = 3", "seed = -1", "seed=1"),
+        ("groups = 3", "groups = 4", "rewards.groups=2"),
+        ('"smooth-beta"', '"smoth-beta"', "rewards.kind=smooth-beta"),
+    ):
+        Path("broken.toml").write_text(TOML.replace(old, new))
+        assert tpstream("validate", "broken.toml").code == 2
+        assert tpstream("validate", "broken.toml", "--set", setting).code == 0
+
+
+def test_settings_are_the_same_for_all_commands(tpstream: Command) -> None:
+    """`validate --set` shows the changed scenario, and `compare --set` runs it as `run --set` does."""
+    changes = ("--set", "span=12", "--set", "policies.tp-ucb-fr.groups=4", "-p", "tp-ucb-fr")
+    shown = json.loads(tpstream("validate", "small.toml", *changes, "--json").out)
+    assert (shown["span"], shown["policies"][0]["groups"]) == (12, 4)
+    run, compare = (
+        json.loads(tpstream(word, "small.toml", *changes, "-n", 2, "-j", 1, "--json").out)
+        for word in ("run", "compare")
+    )
+    assert run["curves"] == compare["curves"]
+
+
+def test_arms_without_names_are_set_by_their_usual_names(tpstream: Command) -> None:
+    """An arm that the file gives no name is arm-1, arm-2, ..., for --set as for results."""
+    Path("unnamed.toml").write_text(re.sub(r"name = \"(low|middle|high)\"\n?,? ?", "", TOML))
+    shown = json.loads(tpstream("validate", "unnamed.toml", "--set", "arms.arm-2.maximum=99.0", "--json").out)
+    assert [arm["name"] for arm in shown["arms"]] == ["arm-1", "arm-2", "arm-3"]
+    assert shown["arms"][1]["maximum"] == 99.0
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,9 @@ def test_the_commands_work(folder: Path) -> None:
     printed = {}
     for command in COMMANDS:
         done = tpstream(folder, *shlex.split(command)[1:])
-        assert (done.returncode, done.stderr) == (0, ""), f"{command}: {done.stderr}"
+        # The guide's delay loses parts, which tp-ucb-fr counts as zero: that is told, and nothing else.
+        told = [line for line in done.stderr.splitlines() if not line.startswith("warning: tp-ucb-fr counts lost")]
+        assert (done.returncode, told) == (0, []), f"{command}: {done.stderr}"
         printed[shlex.split(command)[1]] = done.stdout
     assert "equal: tp-ucb-fr takes the same 500 decisions" in printed["replay"]
     assert re.search(r"^uniform, run 0: [\d.]+ euros$", printed["run"], re.MULTILINE)

@@ -10,6 +10,7 @@ from rewards_helper import Keys, build
 from tpstream.model.errors import RewardError, ScenarioError
 from tpstream.model.interfaces import BuildContext, Recorded, Rewards
 from tpstream.rewards import REWARDS
+from tpstream.scenario.scenario import Scenario
 
 HEADER = "arm,x1,x2\n"
 SMALL = HEADER + "a,1,2\nb,3,4\na,0,1\n"
@@ -82,7 +83,7 @@ def test_a_name_that_looks_like_a_number_is_a_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arms", [["a", "b", "a"], [0, 1, 0], pd.Categorical(["a", "b", "a"])])
 def test_parquet_equals_csv(tmp_path: Path, arms: object) -> None:
     """A Parquet file gives the same rows as a CSV file, whatever the type of its columns."""
-    frame = pd.DataFrame({"arm": arms, "x1": [1, 3, 0], "x2": np.array([2, 4, 1], dtype=np.float32), "x3": "unused"})
+    frame = pd.DataFrame({"arm": arms, "x1": [1, 3, 0], "x2": np.array([2, 4, 1], dtype=np.float32), "note": "unused"})
     frame.to_parquet(tmp_path / "rows.parquet")
     assert rows_of(build("trace", {"file": "rows.parquet"}, [{}, {}], 2, tmp_path)) == rows_of(trace(tmp_path, SMALL))
 
@@ -119,6 +120,34 @@ def test_faults_of_a_file(tmp_path: Path, text: str | bytes, error: str) -> None
     with pytest.raises(ScenarioError, match=rf"^rewards\.file: rows\.csv {error}") as caught:
         trace(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_more_columns_than_the_span_are_refused(tmp_path: Path, ending: str) -> None:
+    """No recorded money is dropped without a word: the error names the number of columns and the span."""
+    frame = pd.DataFrame({"arm": ["a", "b"], "x1": [1, 2], "x2": [1, 2], "x3": [5, 5]})
+    getattr(frame, f"to_{ending}")(tmp_path / f"rows.{ending}", index=False)
+    with pytest.raises(ScenarioError, match=r"has the columns x1 to x3 but the span is 2.*set span = 3, leave it out"):
+        build("trace", {"file": f"rows.{ending}"}, [{}, {}], 2, tmp_path)
+
+
+def test_the_span_of_a_trace_is_its_number_of_columns(tmp_path: Path) -> None:
+    """A scenario that leaves the span out has as many parts as the file has columns."""
+    (tmp_path / "rows.csv").write_text("arm,note,x1,x2,x3\na,?,1,2,3\n")
+    keys = {"name": "n", "horizon": 1, "rewards": {"kind": "trace", "file": "rows.csv"}, "arms": [{"name": "a"}]}
+    assert Scenario.parse(keys, tmp_path).resolved()["span"] == 3
+    with pytest.raises(ScenarioError, match="span: missing; add span"):
+        Scenario.parse({**keys, "rewards": {"kind": "price"}}, tmp_path)
+
+
+def test_rows_that_contradict_the_groups_are_told(tmp_path: Path) -> None:
+    """A group above maximum / groups is a warning with the number of rows, the largest group and the bound."""
+    text = HEADER + "a,3,1\na,2,2\nb,1,1\n"
+    (warning,) = trace(tmp_path, text, groups=2).warnings
+    assert warning.startswith(
+        "rewards.groups: in 1 of 2 rows of arm 'a' one of the 2 groups pays up to 3, more than maximum / groups = 2; "
+    )
+    assert trace(tmp_path, text, ({"maximum": 6.0}, {}), groups=2).warnings == ()
 
 
 @pytest.mark.parametrize(

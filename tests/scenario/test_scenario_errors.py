@@ -119,17 +119,6 @@ CASES: dict[str, tuple[str, str, str]] = {
     "drain as number": ("drain = false", "drain = 1", "drain: must be true or false, got 1"),
     "empty name": ('name = "good"', 'name = ""', "name: must not be empty, got ''"),
     "name as number": ('name = "good"', "name = 1", "name: must be text in quotes, got 1"),
-    "several": ("horizon = 100\nspan = 12", "horizon = 0\nspan = 0", "horizon: must be at least 1, got 0 (and 1 more)"),
-    "mistyped and missing": (
-        "horizon = 100\nspan = 12",
-        "spn = 12",
-        "spn: unknown key (did you mean 'span'?) (and 1 more)",
-    ),
-    "several levels": (
-        "span = 12",
-        "span = 0\nzzz = 1",
-        "zzz: unknown key; known: name, horizon, span, seed, drain, rewards, arms, policies, delays, arrivals...",
-    ),
     "unknown rewards": (
         '"smooth-beta"',
         '"smoth-beta"',
@@ -259,6 +248,49 @@ OTHER_KINDS: dict[str, tuple[str, str, str, str]] = {
     "items": (PRICE, "items = 10", "items = 10.5", "rewards.items: must be a whole number, got 10.5"),
 }
 
+SEVERAL: dict[str, tuple[dict[str, str], list[str]]] = {
+    # what is wrong: (texts of the good file and what they become, the complaints)
+    "values": (
+        {"horizon = 100": "horizon = 0", "span = 12": "span = 0"},
+        ["horizon: must be at least 1, got 0", "span: must be at least 1, got 0"],
+    ),
+    "mistyped and missing": (
+        {"horizon = 100\nspan = 12": "spn = 12"},
+        ["spn: unknown key (did you mean 'span'?)", "horizon: missing; add horizon (rounds, i.e. decisions)"],
+    ),
+    "unknown and impossible": (
+        {"span = 12": "span = 0\nzzz = 1"},
+        ["zzz: unknown key; known: name, horizon, span...", "span: must be at least 1, got 0"],
+    ),
+    "kinds and keys of tables": (
+        {
+            '"tp-ucb-fr"': '"tp-ucb-rf"',
+            '"delayed-ucb1"\nstart': '"delayed-ucb1"\nstrat',
+            'spread = "even"': "spread = 1",
+        },
+        [
+            "policies[1].strat: unknown key (did you mean 'start'?)",
+            "rewards.spread: must be 'even'...",
+            "policies[0].kind: unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?)...",
+        ],
+    ),
+    "what does not fit together": (
+        {"horizon = 100": "horizon = 2\ndefault_reward = 1.0", "groups = 6": "groups = 5"},
+        [
+            "horizon: must be at least the number of arms, 3, got 2",
+            "default_reward: 1 for each of 12 parts is more than an arm's maximum; give at most 0.833333",
+            f"policies[0].groups: 5 does not divide the span 12; {DIVISORS}",
+        ],
+    ),
+    "rewards and timing": (
+        {"groups = 4": "groups = 5", "seed = 1": 'delays = [{ kind = "lab-queue", resource = "lab", mean = 1.0 }]'},
+        [
+            f"rewards.groups: 5 does not divide the span 12; {DIVISORS}",
+            "delays[0].resource: there is no resource 'lab'...",
+        ],
+    ),
+}
+
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "rewards no table": ({"rewards": 3}, "rewards: must be a table, got 3; write [rewards]"),
     "rewards a list": (
@@ -327,6 +359,23 @@ def test_bad_file(case: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(changed(GOOD, old, new))
     assert agrees(complaint(path), expected)
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_all_errors_of_a_file_are_told_at_once(case: str, tmp_path: Path) -> None:
+    """Several things are wrong in the file: the first line says how many, and each has a line of its own."""
+    changes, expected = SEVERAL[case]
+    text = GOOD
+    for old, new in changes.items():
+        text = changed(text, old, new)
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(path)
+    head, *lines = str(caught.value).splitlines()
+    assert head == f"{path}: {len(expected)} errors"
+    assert len(lines) == len(expected)
+    assert all(agrees(line, f"  {one}") for line, one in zip(lines, expected, strict=True))
 
 
 @pytest.mark.parametrize("case", TRACE_CASES)

@@ -28,7 +28,9 @@ def resolve(schema: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]
 def test_keys_are_those_of_a_scenario(schema: dict[str, Any]) -> None:
     """The schema knows the keys of a scenario, which of them are needed, and that there are no others."""
     assert list(schema["properties"]) == list(Scenario.model_fields)
-    assert schema["required"] == ["name", "horizon", "span", "rewards", "arms"]
+    assert schema["required"] == ["name", "horizon", "rewards", "arms"]
+    needed = {one["title"]: one["required"] for one in schema["oneOf"]}
+    assert needed == {kind: [] if kind == "trace" else ["span"] for kind in needed}
     assert schema["additionalProperties"] is False
 
 

@@ -210,7 +210,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "inner key": (
         {"delays": [{"kind": "by-arm", "arms": {"low": {"kind": "geometric", "q": 1}}}]},
-        "delays[0].arms.low.q: unknown key; known: kind, per, p (and 1 more)",
+        "2 errors\n  delays[0].arms.low.q: unknown key; known: kind, per, p\n  delays[0].arms.low.p: missing; add p...",
     ),
     "inner value": (
         {"delays": [{"kind": "by-arm", "arms": {"low": {"kind": "geometric", "p": True}}}]},

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -12,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from tpstream.cli.options import flag
-from tpstream.model.errors import TpstreamError
+from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
 
 COMMANDS = ("study", "trial", "logs", "describe", "paper", "data")
@@ -110,8 +111,15 @@ def _usage_message(error: Any) -> str:
     message = " ".join(error.format_message().split()).removesuffix(".")
     for words, plainer in WORDS.items():
         message = message.replace(words, plainer)
+    message = re.sub(r"\. Did you mean (.*)\?$", r" (did you mean \1?)", message)
     command = error.ctx.command_path if error.ctx else "tpstream"
-    return f"{message[:1].lower()}{message[1:]}; see `{command} --help`"
+    return f"{message[:1].lower()}{message[1:]}{_nearest(message)}; see `{command} --help`"
+
+
+def _nearest(message: str) -> str:
+    """The nearest of the words that an argument or option may be, as a question; the message lists them."""
+    found = re.search(r"'([^']*)' is not one of (.*)", message)
+    return did_you_mean(found[1], re.findall(r"'([^']*)'", found[2])) if found else ""
 
 
 @app.callback()

@@ -6,27 +6,26 @@ from typing import Annotated, Literal
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import AsJson, Plugins, ScenarioFlags, ScenarioPath, flag, load_plugins, option
+from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
 from tpstream.cli.output import amount, pick, print_json, print_table
 
 NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
 
 
-@command("Describe")
+@command("Describe", example="validate setting-1 --set span=200")
 def validate(
-    scenario: ScenarioPath,
     *,
-    plugin: Plugins = None,
+    flags: SettingFlags,
     as_json: Annotated[
         bool, flag("--json", "Print the scenario as JSON instead, with all defaults filled in.")
     ] = False,
 ) -> None:
     """Check a scenario file and say what it describes."""
     from tpstream.analysis.regret import no_best_arm
-    from tpstream.scenario.scenario import Scenario
 
-    load_plugins(plugin)
-    chosen = Scenario.load(scenario)
+    chosen = flags.load()
+    choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
+    OutputFlags().warn(chosen.warnings(flags.policies))
     if as_json:
         print_json(chosen.resolved())
         return
@@ -42,7 +41,7 @@ def validate(
     tied = no_best_arm(problem.names, chosen.means)
     if tied is not None:
         typer.echo(f"note: {tied}")
-    typer.echo("policies: " + ", ".join(choice.label for choice in chosen.choices()))
+    typer.echo("policies: " + ", ".join(choice.label for choice in choices))
 
 
 @command("Describe", name="list")

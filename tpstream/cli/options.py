@@ -5,6 +5,7 @@ app.py). An option that is handed on to `compare` needs nothing but a field of `
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -137,6 +138,11 @@ class OutputFlags:
         """Whether progress may be shown."""
         return not (self.as_json or self.quiet)
 
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Show the warnings of a scenario on standard error, before it runs; JSON has them as `warnings` instead."""
+        for warning in () if self.as_json else warnings:
+            typer.echo(f"warning: {warning}", err=True)
+
     def add(self, what: str, *lines: object) -> None:
         """Print lines such as "note: ..." or "figure: ..." below the result, unless it is to stand alone; no None."""
         for line in () if self.quiet else lines:
@@ -169,18 +175,59 @@ class ScenarioFlags:
 
     def load(self) -> "Scenario":
         """The scenario, with another horizon if one is asked for; it may use what plug-in files define."""
-        return self._parse()
-
-    def _parse(self, *, check: bool = True) -> "Scenario":
-        from tpstream.scenario.files import find_file, read_toml
         from tpstream.scenario.scenario import Scenario
+
+        keys, file = self._read()
+        return Scenario.parse(keys, file.parent, source=str(file))
+
+    def _read(self) -> tuple[dict[str, Any], Path]:
+        """What the scenario's file says, with another horizon if one is asked for, and the file."""
+        from tpstream.scenario.files import find_file, read_toml
 
         load_plugins(self.plugin)
         file = find_file(self.scenario)
         keys = read_toml(file)
         if self.horizon is not None:
             keys["horizon"] = self.horizon
-        return Scenario.parse(keys, file.parent, source=str(file), check=check)
+        return keys, file
+
+
+@dataclass(frozen=True)
+class SettingFlags(ScenarioFlags):
+    """The same for a scenario of which some keys are given other values."""
+
+    sets: Annotated[
+        list[str] | None,
+        option(
+            "--set PATH=VALUE",
+            "Another value of a key, e.g. span=50 or policies.tp-ucb-fr.groups=5; repeat for more.",
+            default="none",
+        ),
+    ] = None
+
+    @property
+    def policies(self) -> list[str] | None:
+        """None if a parameter of a policy is set: the scenario then lists the policies that are asked for."""
+        from tpstream.scenario.overrides import read_setting, sets_policies
+
+        return None if any(sets_policies(read_setting(text)) for text in self.sets or ()) else super().policies
+
+    def load(self) -> "Scenario":
+        """The scenario with these values, which are put in before anything of the file is judged."""
+        if not self.sets:
+            return super().load()
+        from tpstream.model.errors import ScenarioError, StudyError
+        from tpstream.scenario.overrides import change_keys, read_setting
+        from tpstream.scenario.scenario import Scenario
+
+        settings = [read_setting(text) for text in self.sets]
+        keys, file = self._read()
+        change_keys(keys, settings, super().policies)
+        try:
+            changed = Scenario.parse(keys, file.parent, source=str(file))
+        except ScenarioError as error:
+            raise StudyError(f"with {', '.join(map(str, settings))}: {error}") from None
+        return changed.noted({setting.path: setting.value for setting in settings})
 
 
 @dataclass(frozen=True)
@@ -197,41 +244,8 @@ class StudyFlags(ScenarioFlags):
 
 
 @dataclass(frozen=True)
-class SettingFlags(StudyFlags):
-    """The same for a scenario of which some keys are given other values."""
-
-    sets: Annotated[
-        list[str] | None, option("--set PATH=VALUE", "Another value of a key; see sweep.", default="none")
-    ] = None
-
-    @property
-    def policies(self) -> list[str] | None:
-        """None if keys are changed: the scenario then lists the policies that are asked for."""
-        return None if self.sets else super().policies
-
-    def load(self) -> "Scenario":
-        """The scenario with these values; files that it names are read once, after the change."""
-        if not self.sets:
-            return super().load()
-        from tpstream.model.errors import PolicyError, ScenarioError, StudyError
-        from tpstream.scenario.overrides import read_setting, set_key, set_parameter, steps_of
-        from tpstream.scenario.policy_choice import request_policies
-        from tpstream.scenario.scenario import Scenario
-
-        unchanged = self._parse(check=False)
-        keys, requests = unchanged.resolved(), request_policies(unchanged.policies, super().policies)
-        settings = [read_setting(text) for text in self.sets]
-        for setting in settings:
-            if steps_of(setting.path)[0] == "policies":
-                requests = set_parameter(requests, setting)
-            else:
-                set_key(keys, setting)
-        keys["policies"] = [{"kind": one.form.name, "name": one.label, **one.given} for one in requests]
-        try:
-            changed = Scenario.parse(keys, unchanged.folder, source=unchanged.source)
-        except (ScenarioError, PolicyError) as error:
-            raise StudyError(f"with {', '.join(map(str, settings))}: {error}") from None
-        return changed.noted({setting.path: setting.value for setting in settings})
+class SettingStudyFlags(StudyFlags, SettingFlags):
+    """The same for a study of a scenario of which some keys are given other values."""
 
 
 @dataclass(frozen=True)

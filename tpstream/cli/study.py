@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from tpstream.cli.options import (
     OutputFlags,
     RunFlags,
     Runs,
-    SettingFlags,
+    SettingStudyFlags,
     StudyFlags,
     Theory,
     flag,
@@ -53,7 +53,7 @@ NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
 @dataclass(frozen=True)
-class SingleFlags(SettingFlags):
+class SingleFlags(SettingStudyFlags):
     """The flags of a study that has one run unless more are asked for."""
 
     runs: Runs = 1
@@ -66,18 +66,20 @@ def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
     from tpstream.experiment import compare as study_module
 
     scenario = study.load()
+    warnings = scenario.warnings(study.policies)
+    output.warn(warnings)
     with show_progress(scenario.name, show=output.progress) as progress:
         result = study_module.compare(
             scenario, study.policies, first=study.first, progress=progress, **study.keywords(), **options.keywords()
         )
-    show_study(result, output)
+    show_study(result, output, warnings)
     report_failures(result.failures)
 
 
 @command("Simulate", example="compare setting-1 -t 20000 -n 10 -f regret.svg", more=NOTES)
 def compare(
     *,
-    study: StudyFlags,
+    study: SettingStudyFlags,
     folder: FolderFlags,
     options: RunFlags,
     figure: Figure = None,
@@ -114,6 +116,8 @@ def compare(
             known += [label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)]
         if against not in known:
             raise UnknownNameError("policy of this study (--against)", against, known)
+    warnings = scenario.warnings(policies)
+    output.warn(warnings)
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
@@ -127,7 +131,7 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, figure=figure, out=folder.out, value=recovered, against=against)
+    show_study(result, output, warnings, figure=figure, out=folder.out, value=recovered, against=against)
     report_failures(result.failures)
 
 
@@ -218,6 +222,7 @@ def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[d
 def show_study(
     study: "Study",
     output: OutputFlags,
+    warnings: Sequence[str] = (),
     *,
     figure: Path | None = None,
     out: Path | None = None,
@@ -237,6 +242,7 @@ def show_study(
             "contrasts": records(study.contrasts()),
             "pulls": records(study.pulls()),
             "failures": records(study.failed()),
+            "warnings": list(warnings),
             "logs": study.logs,
             "figure": figure,
             "out": out,

@@ -1,5 +1,6 @@
 """The command that shows the operating characteristics of a trial: trial."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import typer
 
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.options import Debug, Figure, Force, LogFolder, OutputFlags, SettingFlags
+from tpstream.cli.options import Debug, Figure, Force, LogFolder, OutputFlags, SettingStudyFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress, show_row
 from tpstream.cli.study import CODES
 
@@ -24,7 +25,7 @@ NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 )
 def trial(
     *,
-    study: SettingFlags,
+    study: SettingStudyFlags,
     log: LogFolder = None,
     figure: Figure = None,
     force: Force = False,
@@ -38,6 +39,8 @@ def trial(
     from tpstream.trial import trial as trial_module
 
     scenario = study.load()
+    warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
+    output.warn(warnings)
     with show_progress(scenario.name, show=output.progress) as progress:
         result = trial_module.trial(
             scenario, study.policies, logs=log, force=force, debug=debug, progress=progress, **study.keywords()
@@ -46,17 +49,18 @@ def trial(
         from tpstream.trial.figure import trial_figure
 
         trial_figure(figure, result)
-    show_trial(result, figure, output)
+    show_trial(result, figure, output, warnings)
     report_failures(result.failures)
 
 
-def show_trial(result: "Trial", figure: Path | None, output: OutputFlags) -> None:
+def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnings: Sequence[str] = ()) -> None:
     """Print the operating characteristics."""
     table = result.table()
     if output.as_json:
         shown = {"scenario": result.name, "patients": result.horizon, "policies": records(table)}
         notes = {"no_best_arm": result.no_best_arm, "notes": result.notes, "arms": records(result.choices())}
-        print_json({**shown, **notes, "failures": records(result.failed()), "figure": figure})
+        rest = {"failures": records(result.failed()), "warnings": list(warnings), "figure": figure}
+        print_json({**shown, **notes, **rest})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
     print_table([_row(row) for row in table.to_dict("records")], title=title)

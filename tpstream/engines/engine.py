@@ -7,7 +7,7 @@ from typing import Literal, Protocol, get_args
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, user_error
+from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, did_you_mean, user_error
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
@@ -82,7 +82,8 @@ def timing_obstacle(timing: Timing) -> str | None:
 def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:
     """The engine for this policy and timing; raises EngineError if one asked for by name cannot serve."""
     if name not in get_args(EngineName):
-        raise EngineError(f"unknown engine {name!r}; use one of {', '.join(get_args(EngineName))}")
+        known = get_args(EngineName)
+        raise EngineError(f"unknown engine {name!r}{did_you_mean(name, known)}; use one of {', '.join(known)}")
     if name == "simpy":
         return "simpy"
     reason = obstacle(form, timing)

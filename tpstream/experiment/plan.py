@@ -13,9 +13,12 @@ from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
-from tpstream.scenario.overrides import Setting, set_key, set_parameter, steps_of
+from tpstream.scenario.overrides import Setting, set_key, set_parameter, sets_policies, steps_of
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies
 from tpstream.scenario.scenario import Scenario
+
+FIXED = {"seed": "runs differ by their number; ask for more --runs", "name": "it changes no result"}
+"""Keys that a sweep cannot vary, and why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +79,14 @@ def make_plan(
 def points(sets: Mapping[str, Sequence[Any]], *, together: bool) -> list[dict[str, Any]]:
     """The settings of each cell: all combinations of values, or the first of each set, the second of each, ..."""
     for path, values in sets.items():
+        key = steps_of(path)[0]
+        if key in FIXED:
+            raise StudyError(f"{path}: cannot be varied: {FIXED[key]}")
         if not values:
-            raise StudyError(f"sweep: {path}: has no values; give at least one")
+            raise StudyError(f"{path}: has no values; give at least one")
     if together and len({len(values) for values in sets.values()}) > 1:
         told = ", ".join(f"{path} has {len(values)}" for path, values in sets.items())
-        raise StudyError(f"sweep: sets that go together need equally many values; {told}")
+        raise StudyError(f"sets that go together need equally many values; {told}")
     found = zip(*sets.values(), strict=True) if together else product(*sets.values())
     return [dict(zip(sets, values, strict=True)) for values in found]
 
@@ -102,7 +108,7 @@ def apply_settings(
     settings = [Setting(path, value) for path, value in values.items()]
     here, policies = scenario, list(requests)
     try:
-        changes = [setting for setting in settings if steps_of(setting.path)[0] != "policies"]
+        changes = [setting for setting in settings if not sets_policies(setting)]
         if changes:
             keys = {**scenario.resolved(), "policies": []}  # those of the study are chosen below
             for setting in changes:
@@ -115,7 +121,7 @@ def apply_settings(
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise
-        raise StudyError(f"sweep: with {', '.join(map(str, settings))}: {error}") from None
+        raise StudyError(f"with {', '.join(map(str, settings))}: {error}") from None
     return here.noted({**scenario.settings, **values}), choices
 
 

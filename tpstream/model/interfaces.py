@@ -51,6 +51,8 @@ class Rewards:
         than maximum / groups; None if it promises nothing.
     name : str
         What errors call the model; a scenario gives its own.
+    warnings : tuple of str
+        What a user should know about the settings although they are possible, with figures and the remedy.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Rewards:
     arms: Sequence[ArmRewards]
     groups: int | None
     name: str = "rewards"
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

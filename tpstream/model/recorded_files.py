@@ -58,6 +58,20 @@ def read_recording(path: Path, columns: Sequence[str], key: str, label: str | No
         raise ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet") from error
 
 
+def read_titles(path: Path) -> list[str]:
+    """The titles of all columns, without spaces around them; none if the file cannot be read."""
+    import pyarrow as pa  # noqa: PLC0415 (slow to load)
+    from pyarrow import csv, parquet  # noqa: PLC0415 (slow to load)
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            return list(parquet.read_schema(path).names)
+        with csv.open_csv(path) as reader:
+            return [title.strip() for title in reader.schema.names]
+    except (OSError, ValueError, pa.ArrowException):
+        return []
+
+
 def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
     """The wanted columns, under their names without spaces around them."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)

@@ -97,6 +97,8 @@ class SharedPolicy:
         Whether the policy is shown a pull's cumulative reward at the pull.
     knows_means : bool
         Whether the policy is told the arms' true means.
+    lost_as_zero : bool
+        Whether the policy counts a lost or late part as a reward of 0; users are warned where parts are missing.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class SharedPolicy:
     clairvoyant: bool = False
     knows_means: bool = False
     on_lost: Callable[[Any, int, int, int], None] | None = None
+    lost_as_zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,8 @@ class PythonPolicy:
         Whether the policy is shown a pull's cumulative reward at the pull.
     knows_means : bool
         Whether the policy is told the arms' true means.
+    lost_as_zero : bool
+        Whether the policy counts a lost or late part as a reward of 0; users are warned where parts are missing.
 
     Examples
     --------
@@ -172,6 +177,7 @@ class PythonPolicy:
     create: Callable[[Problem, Any, np.random.Generator], Policy]
     clairvoyant: bool = False
     knows_means: bool = False
+    lost_as_zero: bool = False
 
 
 PolicyForm = SharedPolicy | PythonPolicy

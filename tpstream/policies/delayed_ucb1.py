@@ -71,4 +71,11 @@ def decide(state: DelayedUcb1State, round: int, stream: np.random.Generator) -> 
     return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(name="delayed-ucb1", parameters=DelayedParameters, init=init, decide=decide, on_closed=on_closed)
+POLICY = SharedPolicy(
+    name="delayed-ucb1",
+    parameters=DelayedParameters,
+    init=init,
+    decide=decide,
+    on_closed=on_closed,
+    lost_as_zero=True,
+)

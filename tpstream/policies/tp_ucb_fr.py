@@ -73,5 +73,11 @@ def decide(state: TpUcbFrState, round: int, stream: np.random.Generator) -> int:
 
 
 POLICY = SharedPolicy(
-    name="tp-ucb-fr", parameters=GroupParameters, init=init, decide=decide, on_pull=on_pull, on_received=on_received
+    name="tp-ucb-fr",
+    parameters=GroupParameters,
+    init=init,
+    decide=decide,
+    on_pull=on_pull,
+    on_received=on_received,
+    lost_as_zero=True,
 )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -23,6 +24,15 @@ class RewardTable(Table):
     """`[rewards]`: a kind and its settings."""
 
     kind: str
+
+
+def implied_span(table: Any, folder: Path) -> int | None:
+    """The span that a `[rewards]` table implies, for kinds such as recorded rewards that know it; else None."""
+    kind = table.get("kind") if isinstance(table, dict) else None
+    if kind not in REWARDS.names():
+        return None
+    imply = getattr(REWARDS.find(kind), "implied_span", None)
+    return None if imply is None else imply(table, folder)
 
 
 def build_rewards(table: RewardTable, arms: Sequence[Any], context: BuildContext) -> Rewards:

@@ -1,14 +1,15 @@
 """Traces: recorded partial rewards, paid again in the order of the record or drawn from it.
 
 The file, CSV or Parquet, has one row per pull: the column `arm` (names of arms, or their numbers from 0) and the
-columns x1, x2, ... up to the span.
+columns x1, x2, ... up to the span. A scenario that does not give the span has as many parts as the file has columns.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -16,7 +17,7 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.recorded_files import file_version, read_recording
+from tpstream.model.recorded_files import file_version, read_recording, read_titles
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings, check_groups
 
@@ -46,13 +47,25 @@ class TraceSettings(RewardSettings):
         path, model = context.folder / self.file, SequenceArm if self.draw == "sequence" else ResampleArm
         version = file_version(path, "rewards.file")
         records = read_records(path, version, self.file, context.span, tuple(context.names))
-        return Rewards(
-            [
-                model(record.rows, record.mean, chosen_maximum(arm.maximum, record.largest, number, name))
-                for number, (arm, record, name) in enumerate(zip(arms, records, context.names, strict=True))
-            ],
-            self.groups,
+        maxima = [
+            chosen_maximum(arm.maximum, record.largest, number, name)
+            for number, (arm, record, name) in enumerate(zip(arms, records, context.names, strict=True))
+        ]
+        found = (
+            contradiction(record, self.groups, maximum, name)
+            for record, maximum, name in zip(records, maxima, context.names, strict=True)
         )
+        return Rewards(
+            [model(record.rows, record.mean, maximum) for record, maximum in zip(records, maxima, strict=True)],
+            self.groups,
+            warnings=tuple(warning for warning in found if warning),
+        )
+
+    @classmethod
+    def implied_span(cls, table: Mapping[str, Any], folder: Path) -> int | None:
+        """The number of columns x1, x2, ... of the file, for a scenario that does not give the span."""
+        file = table.get("file")
+        return columns_of(folder / file) or None if isinstance(file, str) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +82,12 @@ def read_records(
     path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...]
 ) -> tuple[Record, ...]:
     """The records of all arms; a file that did not change is read once, for all models that are built from it."""
+    columns = columns_of(path)
+    if columns > span:
+        raise ScenarioError(
+            f"rewards.file: {file} has the columns x1 to x{columns} but the span is {span}, so that the rest would "
+            f"be dropped; set span = {columns}, leave it out, or remove the columns"
+        )
     numbers, labels = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
     arm_of_row = arm_numbers(labels, names, file)
     records = []
@@ -80,6 +99,28 @@ def read_records(
         sums = rows.sum(axis=1)
         records.append(Record(rows, float(sums.mean()), float(sums.max())))
     return tuple(records)
+
+
+def columns_of(path: Path) -> int:
+    """The largest number of a column x1, x2, ...; 0 if there is none, or no file that can be read."""
+    return max((int(title[1:]) for title in read_titles(path) if re.fullmatch(r"x[1-9]\d*", title)), default=0)
+
+
+@lru_cache(maxsize=64)
+def contradiction(record: Record, groups: int | None, maximum: float, name: str) -> str | None:
+    """A warning if rows of an arm have a group that pays more than the groups allow, else None."""
+    if groups is None:
+        return None
+    most, rows = maximum / groups, len(record.rows)
+    largest = record.rows.reshape(rows, groups, -1).sum(axis=2).max(axis=1)
+    above = int((largest > most * (1 + TOLERANCE)).sum())
+    if not above:
+        return None
+    return (
+        f"rewards.groups: in {above:,} of {rows:,} rows of arm {name!r} one of the {groups} groups pays up to "
+        f"{largest.max():g}, more than maximum / groups = {most:g}; policies that rely on the groups may be misled: "
+        f"use fewer groups, or raise the arm's maximum to {largest.max() * groups:g}"
+    )
 
 
 @dataclass(frozen=True, eq=False)

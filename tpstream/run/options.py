@@ -12,7 +12,7 @@ from tpstream.log import SINKS
 from tpstream.log.formats import check_streams
 from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
-from tpstream.model.errors import LogError, PolicyError, SubscriberError
+from tpstream.model.errors import LogError, PolicyError, SubscriberError, did_you_mean
 from tpstream.model.events import Detail
 from tpstream.model.interfaces import Subscriber
 from tpstream.scenario.messages import describe_error
@@ -36,7 +36,8 @@ class LogOptions:
 
     def __post_init__(self) -> None:
         if self.detail not in get_args(Detail):
-            raise LogError(f"unknown detail {self.detail!r} of a log; use one of {', '.join(get_args(Detail))}")
+            known, near = get_args(Detail), did_you_mean(self.detail, get_args(Detail))
+            raise LogError(f"unknown detail {self.detail!r} of a log{near}; use one of {', '.join(known)}")
         if self.format is not None:
             check_streams(self.format)
 

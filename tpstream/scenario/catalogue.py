@@ -57,6 +57,7 @@ def json_schema() -> Schema:
     kinds = SECTIONS["rewards"].registry.names()
     schema = Scenario.model_json_schema()
     properties: Schema = schema["properties"]
+    schema["required"].remove("span")  # some kinds of rewards imply it
     properties["rewards"] |= {"type": "object", "properties": {"kind": {"enum": kinds}}, "required": ["kind"]}
     properties["arms"] |= {"type": "array", "minItems": 1, "items": {"type": "object"}}
     properties["policies"] |= {"type": "array", "items": {"oneOf": tables["policies"]}}
@@ -69,7 +70,11 @@ def json_schema() -> Schema:
         "description": str(Scenario.__doc__).partition("\n")[0],
         "$defs": definitions["$defs"],
         "oneOf": [
-            {"title": kind, "properties": {"rewards": rewards, "arms": {"items": arm}}}
+            {
+                "title": kind,
+                "properties": {"rewards": rewards, "arms": {"items": arm}},
+                "required": [] if hasattr(SECTIONS["rewards"].registry.find(kind), "implied_span") else ["span"],
+            }
             for kind, rewards, arm in zip(kinds, tables["rewards"], tables["arms"], strict=True)
         ],
     }

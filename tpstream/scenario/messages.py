@@ -40,7 +40,7 @@ def wrong(location: Location, message: str, value: object) -> ValidationError:
 
 
 def describe_error(error: ValidationError, fields_at: Callable[[Location], Fields]) -> str:
-    """One line about the first error, with the number of the others; `fields_at` gives the keys of every table."""
+    """All errors, a line each (see `together`); `fields_at` gives the keys of every table."""
     errors = error.errors(include_url=False)
     unknown = [one["loc"] for one in errors if one["type"] == "extra_forbidden"]
     # A mistyped key is also a missing one: the error about the unknown key is enough, and it is the telling one.
@@ -50,9 +50,20 @@ def describe_error(error: ValidationError, fields_at: Callable[[Location], Field
         if one["type"] != "missing" or not any(meant(location, one["loc"], fields_at) for location in unknown)
     ]
     errors.sort(key=lambda one: one["type"] != "extra_forbidden")
-    others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    place = key_path(errors[0]["loc"])
-    return f"{f'{place}: ' if place else ''}{sentence(errors[0], fields_at)}{others}"
+    places = [key_path(one["loc"]) for one in errors]
+    return together(
+        [
+            f"{f'{place}: ' if place else ''}{sentence(one, fields_at)}"
+            for place, one in zip(places, errors, strict=True)
+        ]
+    )
+
+
+def together(faults: Sequence[str]) -> str:
+    """The text of an error: one fault is one line; several have a line each, below one that says how many there are."""
+    if len(faults) == 1:
+        return faults[0]
+    return "\n".join([f"{len(faults)} errors", *(f"  {fault}" for fault in faults)])
 
 
 def meant(unknown: Location, missing: Location, fields_at: Callable[[Location], Fields]) -> bool:

@@ -11,16 +11,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from tpstream.model.errors import StudyError, did_you_mean
 from tpstream.scenario.files import read_toml
 from tpstream.scenario.messages import Location, key_path, quote
-from tpstream.scenario.policy_choice import PolicyRequest, toml_value
+from tpstream.scenario.policy_choice import PolicyRequest, request_policies, toml_value
 from tpstream.scenario.scenario import fields_at
+from tpstream.scenario.tables import plain, read_policies, with_names
 
 NUMBER = r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER}):({NUMBER})(?::({NUMBER}))?")
-FIXED = {"seed": "runs differ by their number; ask for more --runs", "name": "it changes no result"}
-"""Keys that a sweep cannot vary, and why."""
 ALL = "*"
 
 
@@ -104,9 +105,7 @@ def steps_of(path: str) -> tuple[str, ...]:
     try:
         table: Any = tomllib.loads(f"{bare} = 0")
     except tomllib.TOMLDecodeError:
-        raise StudyError(
-            f"sweep: {path}: is no path; write it as in span, arms.low.maximum or arms[0].maximum"
-        ) from None
+        raise StudyError(f"{path}: is no path; write it as in span, arms.low.maximum or arms[0].maximum") from None
     steps = []
     while isinstance(table, dict):
         ((step, table),) = table.items()
@@ -116,10 +115,34 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 def set_key(keys: dict[str, Any], setting: Setting) -> None:
     """Put the value into the scenario's keys."""
-    steps = steps_of(setting.path)
-    if steps[0] in FIXED:
-        raise StudyError(f"sweep: {setting.path}: cannot be varied: {FIXED[steps[0]]}")
-    _put(keys, keys, steps, (), setting)
+    _put(keys, keys, steps_of(setting.path), (), setting)
+
+
+def change_keys(keys: dict[str, Any], settings: Sequence[Setting], policies: Sequence[str] | None) -> None:
+    """Put the values into the keys of a scenario as its file has them, before anything of it is judged.
+
+    If a parameter of a policy is set, the keys then list the policies that are asked for, with that parameter.
+    """
+    of_policies = [setting for setting in settings if sets_policies(setting)]
+    for setting in settings:
+        if setting not in of_policies:
+            set_key(keys, setting)
+    if not of_policies:
+        return
+    try:
+        requests = request_policies(read_policies(plain(keys.get("policies", []))), policies)
+    except ValidationError:  # the file lists an impossible policy, which the value may repair
+        for setting in of_policies:
+            set_key(keys, setting)
+        return
+    for setting in of_policies:
+        requests = set_parameter(requests, setting)
+    keys["policies"] = [{"kind": one.form.name, "name": one.label, **one.given} for one in requests]
+
+
+def sets_policies(setting: Setting) -> bool:
+    """Whether the setting is a parameter of a policy."""
+    return steps_of(setting.path)[0] == "policies"
 
 
 def _put(keys: dict[str, Any], table: Any, steps: Sequence[str], above: Location, setting: Setting) -> None:
@@ -139,19 +162,19 @@ def _find(keys: dict[str, Any], table: Any, step: str, above: Location, setting:
         known = [*table, *(key for key in fields_at(keys, above) if key not in table)]
         if step in known:
             return [step]
-        names = [key for key in known if key not in FIXED]
-        raise _unknown(setting, f"{where} has no key {step!r}", step, names)
+        raise _unknown(setting, f"{where} has no key {step!r}", step, known)
     if isinstance(table, list):
         if step == ALL:
             return list(range(len(table)))
-        names = [str(one.get("name", one.get("kind"))) if isinstance(one, dict) else "" for one in table]
+        named = with_names(table) if above == ("arms",) and all(isinstance(one, dict) for one in table) else table
+        names = [str(one.get("name", one.get("kind"))) if isinstance(one, dict) else "" for one in named]
         found = [number for number, name in enumerate(names) if name and name == step]
         if len(found) == 1:
             return found
         if step.isdecimal() and int(step) < len(table):
             return [int(step)]
         raise _unknown(setting, f"{where} has {len(found) or 'no'} {step!r}", step, [name for name in names if name])
-    raise StudyError(f"sweep: {setting.path}: {where} is {quote(table)} and has no keys")
+    raise StudyError(f"{setting.path}: {where} is {quote(table)} and has no keys")
 
 
 def set_parameter(asked: Sequence[PolicyRequest], setting: Setting) -> list[PolicyRequest]:
@@ -159,7 +182,7 @@ def set_parameter(asked: Sequence[PolicyRequest], setting: Setting) -> list[Poli
     try:
         _, name, parameter = steps_of(setting.path)
     except ValueError:
-        raise StudyError(f"sweep: {setting.path}: write policies.NAME.PARAMETER") from None
+        raise StudyError(f"{setting.path}: write policies.NAME.PARAMETER") from None
     if name == ALL:
         chosen = [one for one in asked if parameter in one.form.parameters.model_fields]
     else:
@@ -177,4 +200,4 @@ def set_parameter(asked: Sequence[PolicyRequest], setting: Setting) -> list[Poli
 
 def _unknown(setting: Setting, what: str, name: str, known: Sequence[str]) -> StudyError:
     rest = f"; known: {', '.join(known)}" if known else ""
-    return StudyError(f"sweep: {setting.path}: {what}{did_you_mean(name, known)}{rest}")
+    return StudyError(f"{setting.path}: {what}{did_you_mean(name, known)}{rest}")

@@ -1,6 +1,6 @@
 """Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,13 @@ from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
-from tpstream.rewards.base import RewardTable, build_rewards
+from tpstream.rewards.base import RewardTable, build_rewards, implied_span
 from tpstream.scenario.files import find_file, read_toml
-from tpstream.scenario.messages import Fields, Location, describe_error
+from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, request_policies, request_policy
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
+from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
 
 __all__ = ["PolicyChoice", "Scenario"]
@@ -42,7 +43,7 @@ class Scenario(BaseModel):
     ----------
     **keys
         The keys of a scenario file, tables as dictionaries and lists of tables as lists. `name`, `horizon`, `span`,
-        `rewards` and `arms` are needed.
+        `rewards` and `arms` are needed; a trace may leave out `span`, which is then its number of columns.
 
     Raises
     ------
@@ -69,7 +70,7 @@ class Scenario(BaseModel):
 
     name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
     horizon: int = Field(ge=1, description="rounds, i.e. decisions")
-    span: int = Field(ge=1, description="rounds over which a pull pays")
+    span: int = Field(ge=1, description="rounds over which a pull pays; a trace implies it")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
     rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
@@ -141,6 +142,9 @@ class Scenario(BaseModel):
         """Validate the keys into this object."""
         with errors_in(source):
             table = plain(keys)
+            span = None if "span" in table else implied_span(table.get("rewards"), folder)
+            if span is not None:
+                table["span"] = span
             try:
                 self.__pydantic_validator__.validate_python(table, self_instance=self)
             except ValidationError as error:
@@ -175,26 +179,39 @@ class Scenario(BaseModel):
 
     def check(self) -> None:
         """Raise unless everything fits together: rewards and timing can be built, the listed policies chosen."""
-        with errors_in(self._source):
-            if self.horizon < len(self.arms):
-                raise ScenarioError(
-                    f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
-                )
-        problem = self.problem()
-        self.timing()
-        with errors_in(self._source):
-            most = float(problem.maxima.min()) / self.span
-            if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
-                raise ScenarioError(
-                    f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
-                    f"maximum; give at most {most:g}"
-                )
-            for number, table in enumerate(self.policies):
-                try:
-                    assumed_groups(table, problem)
-                except PolicyError as error:
-                    reason = str(error).removeprefix("groups = ")
-                    raise ScenarioError(f"policies[{number}].groups: {reason}") from None
+        faults = list(self._faults())
+        if faults:
+            with errors_in(self._source):
+                raise ScenarioError(together(faults))
+
+    def _faults(self) -> Iterator[str]:
+        """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
+        if self.horizon < len(self.arms):
+            yield f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
+        try:
+            problem = self._problem
+        except TpstreamError as error:
+            yield str(error)
+        else:
+            yield from self._faults_with(problem)
+        try:
+            _ = self._timing
+        except TpstreamError as error:
+            yield str(error)
+
+    def _faults_with(self, problem: Problem) -> Iterator[str]:
+        """What does not fit to the maxima and groups of the rewards."""
+        most = float(problem.maxima.min()) / self.span
+        if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
+            yield (
+                f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
+                f"maximum; give at most {most:g}"
+            )
+        for number, table in enumerate(self.policies):
+            try:
+                assumed_groups(table, problem)
+            except PolicyError as error:
+                yield f"policies[{number}].groups: {str(error).removeprefix('groups = ')}"
 
     def resolved(self) -> dict[str, Any]:
         """Everything the scenario says as plain JSON values, defaults filled in; `parse` makes an equal one of it.
@@ -243,11 +260,12 @@ class Scenario(BaseModel):
 
         A policy that may not know the means is told `problem().without_means()`.
         """
-        return self._problem
+        with errors_in(self._source):
+            return self._problem
 
     @cached_property
     def _problem(self) -> Problem:
-        rewards = self.build_rewards()
+        rewards = build_rewards(self.rewards, self.arms, self._context)
         return Problem(
             names=tuple(arm.name for arm in self.arms),
             maxima=np.array([arm.maximum for arm in rewards.arms], dtype=np.float64),
@@ -260,18 +278,19 @@ class Scenario(BaseModel):
     @property
     def means(self) -> Floats:
         """The true mean of every arm's cumulative reward."""
-        return cast("Floats", self._problem.means)
+        return cast("Floats", self.problem().means)
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
 
         It is built once. Runs do not use it: `build_world` builds one for each.
         """
-        return self._timing
+        with errors_in(self._source):
+            return self._timing
 
     @cached_property
     def _timing(self) -> Timing:
-        return self.build_timing()
+        return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
 
     def build_rewards(self) -> Rewards:
         """A new reward model."""
@@ -327,6 +346,36 @@ class Scenario(BaseModel):
     def choices(self) -> list[PolicyChoice]:
         """All listed policies; the four of the paper if none is listed."""
         return [request.choose(self.problem()) for request in request_policies(self.policies)]
+
+    def warnings(self, policies: Sequence[str | PolicyForm] | None = None) -> list[str]:
+        """What is possible but probably not meant, such as parts that are never credited, with figures.
+
+        It is found by drawing 256 pulls of every arm, as run 0 draws them.
+
+        Parameters
+        ----------
+        policies
+            The policies that are going to run; by default the listed ones.
+
+        Returns
+        -------
+        list of str
+            A sentence for each; none if nothing is noticed.
+
+        Raises
+        ------
+        TpstreamError
+            If a policy cannot be used here.
+
+        Examples
+        --------
+        >>> Scenario.load("setting-1").warnings()
+        []
+        >>> Scenario.load("setting-1").with_(window=3).warnings(["tp-ucb-ew"])[0].partition(":")[0]
+        '96 of 100 parts are never credited in 2,560 drawn pulls'
+        """
+        requests = request_policies(self.policies, policies)
+        return find_warnings(self.build_world(self.seed, 0), [one.choose(self.problem()) for one in requests])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.resolved() == other.resolved()

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import date, time
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, NoReturn, cast
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
@@ -70,14 +70,13 @@ def read_table(key: str, value: object) -> Any:
     """The table of that key, as in [rewards]."""
     if not isinstance(value, dict):
         raise wrong((), f"must be a table, got {quote(value)}; write [{key}]", value)
-    return read(SECTIONS[key].model(_kind_of(value, SECTIONS[key].registry, ())), value)
+    return read(_model_of(value, SECTIONS[key]), value)
 
 
 def read_tables(key: str, value: object) -> tuple[Any, ...]:
     """The tables of that key, as in [[delays]]."""
     section, tables = SECTIONS[key], _list_of_tables(value, key)
-    models = [section.model(_kind_of(table, section.registry, (number,))) for number, table in enumerate(tables)]
-    return _read_each(models, tables)
+    return _read_each([_model_of(table, section) for table in tables], tables)
 
 
 def read_arms(value: object, kind: str) -> tuple[ArmTable, ...]:
@@ -85,10 +84,15 @@ def read_arms(value: object, kind: str) -> tuple[ArmTable, ...]:
     tables = _list_of_tables(value, "arms")
     if not tables:
         raise wrong((), "at least 1 arm is needed; write [[arms]]", value)
-    named = [{"name": f"arm-{number}", **table} for number, table in enumerate(tables, start=1)]
+    named = with_names(tables)
     arms = _read_each([SECTIONS["arms"].model(kind)] * len(named), named)
     _check_unique((arm.name for arm in arms), "arms", "names")
     return arms
+
+
+def with_names(arms: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The `[[arms]]` tables, those without a name called arm-1, arm-2, ..."""
+    return [{"name": f"arm-{number}", **table} for number, table in enumerate(arms, start=1)]
 
 
 def read_policies(value: object) -> tuple[PolicyTable, ...]:
@@ -149,18 +153,29 @@ def _read_each(models: list[Any], tables: list[dict[str, Any]]) -> tuple[Any, ..
     return read(tuple[tuple(models)], tables) if models else ()  # type: ignore[misc]
 
 
-def _kind_of(table: Mapping[str, Any], registry: Registry, location: Location) -> str:
-    """The known kind that a table names."""
+def _model_of(table: Mapping[str, Any], section: Section) -> Any:
+    """The model of the kind that a table names; where the kind is at fault, one that raises this fault.
+
+    So the faults of other tables are found as well, and all are raised together.
+    """
+    kind = table.get("kind")
     if "kind" not in table:
-        raise wrong((*location, "kind"), f"missing; use one of {', '.join(registry.names())}", table)
-    kind = table["kind"]
+        return _refusal(wrong(("kind",), f"missing; use one of {', '.join(section.registry.names())}", table))
     if not isinstance(kind, str):
-        raise wrong((*location, "kind"), f"must be text in quotes, got {quote(kind)}", kind)
+        return _refusal(wrong(("kind",), f"must be text in quotes, got {quote(kind)}", kind))
     try:
-        registry.find(kind)
+        return section.model(kind)
     except UnknownNameError as error:
-        raise wrong((*location, "kind"), str(error), kind) from None
-    return kind
+        return _refusal(wrong(("kind",), str(error), kind))
+
+
+def _refusal(fault: ValidationError) -> Any:
+    """A type that no value has: reading one raises this fault."""
+
+    def refuse(_: object) -> NoReturn:
+        raise fault
+
+    return Annotated[Any, PlainValidator(refuse)]
 
 
 def _list_of_tables(value: object, key: str) -> list[dict[str, Any]]:
@@ -191,11 +206,11 @@ def fields_of_table(keys: Mapping[str, Any], location: Location) -> Fields:
             for step in location:
                 table = table[step]
         case ("arms", int()):
-            table = keys["rewards"]
+            table = keys.get("rewards")
         case _:
             return {}
-    known = isinstance(table, dict) and "kind" in table
-    return SECTIONS[str(location[0])].model(table["kind"]).model_fields if known else {}
+    section, kind = SECTIONS[str(location[0])], table.get("kind") if isinstance(table, dict) else None
+    return section.model(kind).model_fields if kind in section.registry.names() else {}
 
 
 def plain(value: object, path: str = "") -> Any:

@@ -1,0 +1,135 @@
+"""What is possible but probably not meant: parts that are never credited, and policies that this misleads.
+
+It is found by drawing some pulls of every arm with the delays, the calendar, the window and the horizon of the
+scenario, so that user-written delays are judged as built-in ones are. Waiting in a process, such as the queue of a
+laboratory, depends on the policy and is not counted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpstream.model.arrays import Bools, Floats
+from tpstream.model.errors import ScenarioError, TpstreamError, user_code
+from tpstream.model.interfaces import Recorded, Schedule
+from tpstream.model.random_streams import BLOCK, Purpose, open_stream
+from tpstream.model.world import World
+from tpstream.scenario.policy_choice import PolicyChoice
+from tpstream.timing.pipeline import decision_times, nominal, sample_schedule
+
+MOST = 0.8
+"""The share of parts that are not credited from which on there is a warning."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnParts:
+    """What became of the parts (pulls, span) of pulls of all arms that were spread evenly over the rounds."""
+
+    lost: Bools
+    late: Bools
+    """They arrive, but after their pull was closed by the window."""
+    after: Bools
+    """They would be credited, but only after the last decision, at which the run ends."""
+    waits: Floats
+    """How long after its pull each part arrives, where it is not lost."""
+    rounds: Floats
+    """How many decisions are due from the pull, which is not counted, until the last part that is credited arrives."""
+
+    @property
+    def credited(self) -> Bools:
+        """Whether a part is credited."""
+        return ~(self.lost | self.late | self.after)
+
+
+def draw_parts(world: World) -> DrawnParts:
+    """Draw a block of pulls of every arm."""
+    timing, drawn = world.timing, []
+    times = decision_times(world)
+    for arm in range(world.problem.arms):
+        rewards = _draw_rewards(world, arm)
+        pulled = times[np.linspace(0, len(times) - 1, len(rewards)).astype(np.int64)][:, None]
+        schedule = _draw_schedule(world, arm, rewards)
+        arrivals = pulled + schedule.offsets
+        if timing.calendar is not None:
+            arrivals = timing.calendar.reported(arrivals)
+        waits = arrivals - pulled
+        late = ~schedule.lost & (waits > (np.inf if timing.window is None else timing.window))
+        kept = ~schedule.lost & ~late
+        after = kept & (arrivals > times[-1]) & (not world.drain)
+        last = np.where(kept, arrivals, pulled).max(axis=1)
+        rounds = np.searchsorted(times, last, side="right") - np.searchsorted(times, pulled[:, 0], side="right")
+        drawn.append((schedule.lost, late, after, waits, rounds))
+    lost, late, after, waits, rounds = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
+    return DrawnParts(lost, late, after, waits, rounds.astype(np.float64))
+
+
+def _draw_rewards(world: World, arm: int) -> Floats:
+    model = world.rewards.arms[arm]
+    if isinstance(model, Recorded):
+        return model.recorded(0, BLOCK)
+    return model.sample(open_stream(world.seed, world.run, Purpose.REWARDS, arm), BLOCK)
+
+
+def _draw_schedule(world: World, arm: int, rewards: Floats) -> Schedule:
+    timing = world.timing
+    if not timing.delays:
+        return nominal(*rewards.shape)
+    stream = open_stream(world.seed, world.run, Purpose.DELAYS, arm)
+    return sample_schedule(timing.delays, rewards, arm, stream, timing.names)
+
+
+def find_warnings(world: World, choices: Sequence[PolicyChoice]) -> list[str]:
+    """What the rewards, the timing and these policies should be asked about, with figures.
+
+    If pulls cannot be drawn, nothing is said about them: the run itself tells the error, with its pull and round.
+    """
+    try:
+        with user_code(ScenarioError, "drawing pulls"):
+            parts = draw_parts(world)
+    except TpstreamError:
+        return list(world.rewards.warnings)
+    return [*world.rewards.warnings, *_missing_parts(parts, world), *_misled_policies(parts, world, choices)]
+
+
+def _missing_parts(parts: DrawnParts, world: World) -> Iterator[str]:
+    """Whether parts are never credited, nearly all are missing, or no pull is complete."""
+    pulls, span = parts.lost.shape
+    never: Bools = np.logical_not(parts.credited.any(axis=0))
+    share = 1 - parts.credited.mean()
+    if never.any():
+        fate = _reasons(parts, world, never)
+        yield f"{never.sum():,} of {span:,} parts are never credited in {pulls:,} drawn pulls: {fate}"
+    elif share >= MOST:
+        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_))
+        yield f"{share:.0%} of the parts of {pulls:,} drawn pulls are not credited: {fate}"
+    elif (parts.lost | parts.late).any(axis=1).all():
+        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_))
+        yield f"no pull is complete: each of {pulls:,} drawn pulls misses parts: {fate}"
+
+
+def _reasons(parts: DrawnParts, world: World, columns: Bools) -> str:
+    """What happens to the parts in these columns, and the remedy."""
+    timing, window = world.timing, world.timing.window
+    end = f"arrive after the last decision (round {world.problem.horizon:,})"
+    found = [
+        (parts.lost, "are lost", "lower what the delays lose"),
+        (parts.late, f"arrive after the window of {window:g}" if window else "", "widen the window or shorten delays"),
+        (parts.after, end, "set drain = true or raise the horizon"),
+    ]
+    there = [(mask[:, columns].mean(), what, remedy) for mask, what, remedy in found if mask[:, columns].any()]
+    fates = ", ".join(f"{share:.0%} {what}" for share, what, _ in there)
+    default = "" if timing.default is None else f" (a missing part counts as default_reward = {timing.default:g})"
+    return f"{fates}{default}; {', or '.join(remedy for _, _, remedy in there)}"
+
+
+def _misled_policies(parts: DrawnParts, world: World, choices: Sequence[PolicyChoice]) -> Iterator[str]:
+    """Whether parts are missing for ever that policies among these count as zero."""
+    missing = float((parts.lost | parts.late).mean())
+    misled = [choice.label for choice in choices if choice.form.lost_as_zero]
+    if missing and misled and world.timing.default is None:
+        verb = "counts" if len(misled) == 1 else "count"
+        yield (
+            f"{' and '.join(misled)} {verb} lost and late parts as zero, and {missing:.1%} of the parts are missing: "
+            f"arms that lose more look worse than they are; use tp-ucb-ew, or set default_reward"
+        )
