@@ -31,10 +31,6 @@ class DrawnParts:
     """They arrive, but after their pull was closed by the window."""
     after: Bools
     """They would be credited, but only after the last decision, at which the run ends."""
-    waits: Floats
-    """How long after its pull each part arrives, where it is not lost."""
-    rounds: Floats
-    """How many decisions are due from the pull, which is not counted, until the last part that is credited arrives."""
 
     @property
     def credited(self) -> Bools:
@@ -53,15 +49,10 @@ def draw_parts(world: World) -> DrawnParts:
         arrivals = pulled + schedule.offsets
         if timing.calendar is not None:
             arrivals = timing.calendar.reported(arrivals)
-        waits = arrivals - pulled
-        late = ~schedule.lost & (waits > (np.inf if timing.window is None else timing.window))
-        kept = ~schedule.lost & ~late
-        after = kept & (arrivals > times[-1]) & (not world.drain)
-        last = np.where(kept, arrivals, pulled).max(axis=1)
-        rounds = np.searchsorted(times, last, side="right") - np.searchsorted(times, pulled[:, 0], side="right")
-        drawn.append((schedule.lost, late, after, waits, rounds))
-    lost, late, after, waits, rounds = (np.concatenate(arrays) for arrays in zip(*drawn, strict=True))
-    return DrawnParts(lost, late, after, waits, rounds.astype(np.float64))
+        late = ~schedule.lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
+        after = ~schedule.lost & ~late & (arrivals > times[-1]) & (not world.drain)
+        drawn.append((schedule.lost, late, after))
+    return DrawnParts(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
 def _draw_rewards(world: World, arm: int) -> Floats:
