@@ -14,6 +14,7 @@ from studies import ASYNCHRONOUS, PAPER, small
 from tpstream import simulate
 from tpstream.log.sinks import MemorySink
 from tpstream.model.errors import EngineError, PolicyError
+from tpstream.model.numba_support import JIT_IS_OFF
 from tpstream.policies.base import SharedPolicy
 from tpstream.testing import check_policy
 
@@ -84,6 +85,7 @@ def test_debug_mode_decides_the_same(policy: str, world: str) -> None:
     pd.testing.assert_frame_equal(_events(policy, changes, debug=True), _events(policy, changes, debug=False))
 
 
+@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled, so NumPy adds")
 def test_sums_of_arrays_are_the_same(tmp_path: Path) -> None:
     """A sum in debug mode adds the elements in their order, as compiled code does and NumPy does not."""
     policy = policy_with(tmp_path, IN_DECIDE, "arm = int(WEIGHTS.sum() * 1e14) % 3")
