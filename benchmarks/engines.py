@@ -28,7 +28,7 @@ from tpstream import Scenario, simulate
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import EngineName
 from tpstream.model.arrays import Ints
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
+from tpstream.model.world import BLOCK, Purpose, open_stream
 
 POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 SIMPY_ROUNDS, PYTHON_ROUNDS = 2000, 2000

@@ -12,8 +12,7 @@ from worlds import PlainArm, Run, run_world, table_of, table_world, table_worlds
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import RewardError
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies import POLICIES
 
 SPAN = 3

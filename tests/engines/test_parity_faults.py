@@ -18,7 +18,7 @@ from hypothesis import Phase, given, seed, settings
 from parity import Case, cases, different_call, first_difference, long_worlds, losing_worlds
 
 from tpstream.engines import compiled_engine, compiled_general, compiled_general_loop, compiled_plain_loop
-from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Purpose, open_stream
 from tpstream.policies import POLICIES, handlers, loader, runner
 from tpstream.policies.base import SharedPolicy
 

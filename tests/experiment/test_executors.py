@@ -16,8 +16,7 @@ from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare
 from tpstream.experiment import compare as compare_module, executors
-from tpstream.experiment.executors import dask_executor
-from tpstream.experiment.sending import Obstacle
+from tpstream.experiment.executors import Obstacle, dask_executor
 from tpstream.experiment.store import RunResult, Store, kept_runs
 from tpstream.experiment.worker import FinishedChunk
 from tpstream.model.errors import StudyError

@@ -69,7 +69,7 @@ def test_the_others_go_on(jobs: int) -> None:
     for policy in ("uniform", "ucb1"):
         assert study.counts[policy].tolist() == without.counts[policy].tolist()
     assert [(one.policy, one.run, one.seed) for one in study.failures] == [("moody", run, 3) for run in FAILING]
-    assert all("ValueError" in one.reason and "(moody.py, line 30)" in one.reason for one in study.failures)
+    assert all("ValueError" in one.reason and "(moody.py, line 29)" in one.reason for one in study.failures)
     row = study.table().set_index("policy").loc["moody"]
     assert (row["runs"], row["failed"]) == (len(FINE), len(FAILING))
 

@@ -12,7 +12,7 @@ from plugged import forgetful
 from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare, load_plugin, simulate
-from tpstream.experiment.identity import plugin_code, policy_code
+from tpstream.experiment.store import plugin_code, policy_code
 from tpstream.model.errors import PluginError, StudyError
 from tpstream.scenario.plugins import load_elsewhere
 from tpstream.scenario.source_code import UNKNOWN, identify_code, modules_of

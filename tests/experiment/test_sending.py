@@ -12,7 +12,7 @@ from plugged import forgetful, write_greedy
 from studies import start_python
 
 from tpstream import load_plugin
-from tpstream.experiment.sending import policy_obstacle, processes_obstacle, sinks_obstacle
+from tpstream.experiment.executors import policy_obstacle, processes_obstacle, sinks_obstacle
 from tpstream.experiment.worker import StudyPolicy
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.run.options import RunOptions

@@ -6,8 +6,7 @@ import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import Problem
+from tpstream.model.world import Problem, Purpose, open_stream
 from tpstream.policies.base import Parameters, PythonPolicy
 
 ROUND = 30

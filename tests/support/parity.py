@@ -17,8 +17,7 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import TpstreamError
 from tpstream.model.events import Events
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import Runner

@@ -13,8 +13,7 @@ from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import Event, Events, Kind
 from tpstream.model.interfaces import Policy, Rewards, Subscriber
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import Problem, World
+from tpstream.model.world import Problem, Purpose, World, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.runner import start_policy
 

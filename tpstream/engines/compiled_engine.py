@@ -15,10 +15,10 @@ from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
 from tpstream.model.numba_support import hold_stream
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies.base import Parameters, SharedPolicy
-from tpstream.policies.diagnosis import check_arm, check_decision, raise_error
+from tpstream.policies.diagnosis import raise_error
+from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import init_state, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH

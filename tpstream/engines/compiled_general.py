@@ -13,10 +13,10 @@ from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.events import empty_columns, filled_events
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
-from tpstream.model.random_streams import BLOCK
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, World
 from tpstream.policies.base import SharedPolicy
-from tpstream.policies.diagnosis import check_arm, check_decision, raise_error
+from tpstream.policies.diagnosis import raise_error
+from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 

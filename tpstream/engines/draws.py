@@ -12,8 +12,7 @@ from tpstream.model.errors import RewardError, TpstreamError, user_error
 from tpstream.model.events import Kind
 from tpstream.model.interfaces import Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.timing.pipeline import sample_schedule
 
 IMPUTED = -1

@@ -11,8 +11,7 @@ from tpstream.model.errors import EngineError, LogError, PolicyError, Subscriber
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import Timing, World
+from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
 

@@ -17,9 +17,8 @@ from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
 from tpstream.model.events import DROPPED, LATE, PARTIAL
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import Timing, World
-from tpstream.policies.diagnosis import check_arm
+from tpstream.model.world import Purpose, Timing, World, open_stream
+from tpstream.policies.functions import check_arm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times
 
 Process = Generator[Event, None, None]

@@ -14,11 +14,10 @@ import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
-from tpstream.experiment.executors import Chunker, count_workers, run_chunks
+from tpstream.experiment.executors import Chunker, count_workers, processes_obstacle, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import FailedRun, Study
-from tpstream.experiment.sending import processes_obstacle
 from tpstream.experiment.store import Records, Store
 from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError

@@ -12,8 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from tpstream.experiment.identity import SCHEMA, hash_of, identify_world, policy_code
 from tpstream.experiment.plan import Plan
+from tpstream.experiment.store import SCHEMA, hash_of, identify_world, policy_code
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError
 from tpstream.scenario.messages import quote

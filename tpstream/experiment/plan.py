@@ -6,7 +6,7 @@ from itertools import groupby, product
 from typing import Any
 
 from tpstream.engines.engine import select
-from tpstream.experiment.identity import hash_of, identify_world, result_key
+from tpstream.experiment.store import hash_of, identify_world, result_key
 from tpstream.experiment.worker import Chunk, StudyPolicy, StudyWorld
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError

@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tpstream.experiment.identity import hash_of, identify_world
-from tpstream.experiment.store import RunResult, pack
+from tpstream.experiment.store import RunResult, hash_of, identify_world, pack
 from tpstream.log.schema import package_versions
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import StudyError

@@ -1,7 +1,11 @@
-"""The world of one run: the problem that a policy is told, how time passes, the rewards and the seed."""
+"""The world of one run: the problem that a policy is told, how time passes, the rewards, and the random streams.
+
+There is a stream, a random generator, for each seed, run, purpose and arm, whatever else is drawn.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from numbers import Integral
 from typing import Protocol
 
@@ -10,6 +14,25 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
 from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, ProcessDelay, Rewards
+
+BLOCK = 256
+"""Every engine draws the pulls of an arm in blocks of this many; another number would change all results."""
+
+
+class Purpose(IntEnum):
+    """What a stream is for; the numbers are part of the contract of reproducibility."""
+
+    REWARDS = 0
+    DELAYS = 1
+    ARRIVALS = 2
+    POLICY = 3
+    SERVICE = 4
+
+
+def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0) -> np.random.Generator:
+    """Open a stream at its beginning; the same four numbers always give the same stream."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(run, int(purpose), arm))
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 @dataclass(frozen=True, eq=False)

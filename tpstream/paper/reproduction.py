@@ -16,7 +16,7 @@ from tpstream.experiment.compare import compare
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
-from tpstream.model.random_streams import BLOCK
+from tpstream.model.world import BLOCK
 from tpstream.paper.settings import SETTINGS, Setting
 from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario

@@ -16,8 +16,7 @@ from tpstream.model.errors import PolicyError
 from tpstream.model.events import Events
 from tpstream.policies import handlers
 from tpstream.policies.base import SharedPolicy
-from tpstream.policies.diagnosis import check_decision
-from tpstream.policies.functions import LIBRARIES, check_functions, functions_of, plain_function
+from tpstream.policies.functions import LIBRARIES, check_decision, check_functions, functions_of, plain_function
 from tpstream.policies.runner import Runner, told_columns
 
 

@@ -14,7 +14,8 @@ from tpstream.model.pull_rows import Ring
 from tpstream.model.world import Problem
 from tpstream.policies import handlers
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
-from tpstream.policies.diagnosis import check_decision, check_state, raise_error
+from tpstream.policies.diagnosis import raise_error
+from tpstream.policies.functions import check_decision, check_state
 from tpstream.policies.handlers import Subscriptions
 from tpstream.policies.loader import load_for
 

@@ -17,7 +17,7 @@ from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
 from tpstream.model.events import Kind
-from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Purpose, open_stream
 from tpstream.policies.base import PolicyForm
 from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited

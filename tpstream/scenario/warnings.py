@@ -13,8 +13,7 @@ import numpy as np
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError, TpstreamError, user_code
 from tpstream.model.interfaces import Recorded, Schedule
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.timing.pipeline import decision_times, nominal, sample_schedule
 

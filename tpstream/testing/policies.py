@@ -9,7 +9,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
-from tpstream.model.random_streams import Purpose, open_stream
+from tpstream.model.world import Purpose, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.replay.follow import follow

@@ -10,8 +10,7 @@ import numpy as np
 from tpstream.engines.draws import TOLERANCE, check_block
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import ArmRewards, BuildContext, Recorded, RewardKind, Rewards
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import Problem, World
+from tpstream.model.world import BLOCK, Problem, Purpose, World, open_stream
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
 from tpstream.testing.subject import Subject, check_arms, check_builds, check_mean, check_repeatable, watched

@@ -14,8 +14,7 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, Subscriber
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import Problem, Timing, World
+from tpstream.model.world import Problem, Purpose, Timing, World, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import start_policy

@@ -10,8 +10,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Kind
 from tpstream.model.interfaces import ArrivalKind, BuildContext, CalendarDelay, DelayKind, DelayProcess, Schedule
-from tpstream.model.random_streams import BLOCK, Purpose, open_stream
-from tpstream.model.world import Timing
+from tpstream.model.world import BLOCK, Purpose, Timing, open_stream
 from tpstream.testing.runs import check_timing
 from tpstream.testing.subject import Subject, check_arms, check_builds, check_distribution, check_repeatable, watched
 from tpstream.timing import ARRIVALS, DELAYS

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import DelayError, user_code
 from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, Schedule
-from tpstream.model.random_streams import Purpose, open_stream
-from tpstream.model.world import World
+from tpstream.model.world import Purpose, World, open_stream
 
 ROUNDS_PER_BATCH = 4096
 """Rounds that an engine simulates before control returns to its caller: for progress, and for other policies."""
