@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from tpstream.model.interfaces import Policy
 from tpstream.model.world import Problem
 
+NO_ARM = -1
+"""The decision if an index is NaN; engines end the run with an error."""
+
 
 class Parameters(BaseModel):
     """The base class of a policy's parameters; a policy without any uses it as it is.

@@ -20,8 +20,7 @@ import numpy as np
 
 from tpstream.model.errors import PolicyError
 from tpstream.model.world import Problem
-from tpstream.policies.base import SharedPolicy
-from tpstream.policies.index import NO_ARM
+from tpstream.policies.base import NO_ARM, SharedPolicy
 
 SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "decide": ("state", "round", "stream"),

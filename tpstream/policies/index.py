@@ -10,12 +10,10 @@ import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.numba_support import compiled
+from tpstream.policies.base import NO_ARM
 
 TIE = 1e-12
 """Indices count as equal if they differ by less than this share of the largest: rounding makes such differences."""
-
-NO_ARM = -1
-"""The decision if an index is NaN; engines end the run with an error."""
 
 
 @compiled
