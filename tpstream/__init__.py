@@ -13,6 +13,12 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.experiment.sweep import Sweep as Sweep, sweep as sweep
     from tpstream.log.reader import Log as Log, read_log as read_log, read_logs as read_logs
     from tpstream.model.errors import TpstreamError as TpstreamError
+    from tpstream.model.numba_support import compiled as compiled
+    from tpstream.policies.base import (
+        Parameters as Parameters,
+        PythonPolicy as PythonPolicy,
+        SharedPolicy as SharedPolicy,
+    )
     from tpstream.replay.replay import Replay as Replay, WhatIf as WhatIf, replay as replay, what_if as what_if
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
@@ -20,6 +26,39 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.trial.characteristics import Trial as Trial, read_trial as read_trial
     from tpstream.trial.trial import trial as trial
 
+    __version__: str
+
+__all__ = [
+    "Diagnosis",
+    "Log",
+    "LogRegret",
+    "Parameters",
+    "Plugin",
+    "PythonPolicy",
+    "Replay",
+    "Run",
+    "Scenario",
+    "SharedPolicy",
+    "Study",
+    "Sweep",
+    "TpstreamError",
+    "Trial",
+    "WhatIf",
+    "compare",
+    "compiled",
+    "diagnose",
+    "load_plugin",
+    "log_regret",
+    "read_log",
+    "read_logs",
+    "read_trial",
+    "replay",
+    "simulate",
+    "sweep",
+    "trial",
+    "what_if",
+]
+"""The public names, written out for tools that read the source without running it; a test compares with _PUBLIC."""
 _PUBLIC = {
     "analysis.diagnose": ("Diagnosis", "diagnose"),
     "analysis.log_regret": ("LogRegret", "log_regret"),
@@ -28,6 +67,8 @@ _PUBLIC = {
     "experiment.sweep": ("Sweep", "sweep"),
     "log.reader": ("Log", "read_log", "read_logs"),
     "model.errors": ("TpstreamError",),
+    "model.numba_support": ("compiled",),
+    "policies.base": ("Parameters", "PythonPolicy", "SharedPolicy"),
     "replay.replay": ("Replay", "WhatIf", "replay", "what_if"),
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),
@@ -37,7 +78,6 @@ _PUBLIC = {
 }
 """The public names, by the module in which they are defined."""
 _MODULES = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names}
-__all__ = sorted(_MODULES)  # noqa: PLE0605 (a list, which Ruff cannot see)
 
 
 class _Package(ModuleType):
@@ -54,10 +94,12 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `import tpstream` costs nothing."""
+    if name == "__version__":
+        return import_module(f"{__name__}.model.notes").own_version()
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

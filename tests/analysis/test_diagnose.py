@@ -29,7 +29,7 @@ def diagnose_run(path: Path, scenario: Scenario, policy: str = "tp-ucb-fr", **re
 def test_setting_1_passes_with_20_groups(tmp_path: Path) -> None:
     """Setting 1: 20 groups and all mergers of them pass; finer ones keep the bound, being even, but are dependent."""
     diagnosis = diagnose_run(tmp_path / "run.arrow", Scenario.load("setting-1").with_(horizon=3000))
-    table = diagnosis.table().set_index("groups")
+    table = diagnosis.frame().set_index("groups")
     assert diagnosis.compatible == [1, 2, 4, 5, 10, 20]
     assert table["fits"].all()
     assert not table.loc[[25, 50, 100], "independent"].any()
@@ -160,7 +160,7 @@ def test_merged_groups_are_not_dependent_if_finer_ones_are_not(tmp_path: Path, m
         return Independence(0.001 if arms[0].shape[1] in {2, 3} else 0.5, np.eye(arms[0].shape[1]))
 
     monkeypatch.setattr(diagnose_module, "examine", alarm)
-    assert diagnose_run(tmp_path / "run.arrow", small(horizon=100)).table()["independent"].all()
+    assert diagnose_run(tmp_path / "run.arrow", small(horizon=100)).frame()["independent"].all()
 
 
 def test_too_few_pulls_say_nothing() -> None:

@@ -178,7 +178,7 @@ def test_counted_by_hand() -> None:
 def test_figures(study: Study, tmp_path: Path, ending: str, magic: bytes, log_rounds: bool) -> None:  # noqa: FBT001
     """A figure is written in the format of its ending, into a folder that is made if it is missing."""
     path = tmp_path / "figures" / f"regret{ending}"
-    assert study.plot(path, log_rounds=log_rounds) == path
+    study.plot(path, log_rounds=log_rounds)
     assert path.read_bytes().startswith(magic)
 
 

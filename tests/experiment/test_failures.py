@@ -196,7 +196,8 @@ def test_a_policy_that_always_fails(tpstream: Call, tmp_path: Path) -> None:
     assert (row["runs"], row["failed"], math.isnan(row["regret"])) == (0, 1, True)
     assert study.pulls()["policy"].unique().tolist() == ["uniform"]
     assert study.contrast("uniform", "moody").runs == 0
-    assert study.plot(tmp_path / "regret.svg").exists()
+    study.plot(tmp_path / "regret.svg")
+    assert (tmp_path / "regret.svg").exists()
     code, out, _ = tpstream("run", "small.toml", "-p", "uniform", "-p", "moody", "--run", FAILING[0])
     assert (code, "all failed" in out) == (1, True)
 

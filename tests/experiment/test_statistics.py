@@ -14,11 +14,10 @@ from scipy import stats
 from studies import small
 
 from tpstream import Study, compare
-from tpstream.analysis.intervals import bootstrap_interval, wilson_interval
+from tpstream.analysis.intervals import bootstrap_interval, paired, wilson_interval
 from tpstream.analysis.regret import PullCounts
 from tpstream.experiment.executors import LENGTH, Chunker
 from tpstream.experiment.plan import Plan, list_work, make_plan
-from tpstream.experiment.result import paired
 from tpstream.experiment.store import RunResult, Store, pack, unpack
 from tpstream.model.errors import StudyError
 from tpstream.run.loop import ProgressMeter

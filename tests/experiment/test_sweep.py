@@ -233,7 +233,8 @@ def test_axes(values: list[float], logarithm: bool) -> None:  # noqa: FBT001
 def test_figures(tmp_path: Path, sets: dict[str, list[Any]]) -> None:
     """A sweep is drawn over numbers, words and truths, with panels for a second path."""
     found = sweep(small(), sets, ["tp-ucb-fr", "uniform"], runs=2)
-    assert found.plot(tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
+    found.plot(tmp_path / "sweep.png")
+    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_too_many_panels(tmp_path: Path) -> None:
@@ -336,4 +337,5 @@ def test_a_cell_in_which_every_run_fails(tmp_path: Path) -> None:
     table = found.table()
     assert table["regret"].isna().tolist() == [False] * 4 + [True] * 2
     assert set(found.pulls()["horizon"]) == set(found.curves()["horizon"]) == {4, 5}
-    assert found.plot(tmp_path / "sweep.png").exists()
+    found.plot(tmp_path / "sweep.png")
+    assert (tmp_path / "sweep.png").exists()

@@ -30,7 +30,7 @@ def test_a_diagnosis_takes_pulls_whose_parts_all_came(tmp_path: Path) -> None:
     np.testing.assert_array_equal(one.pulls, other.pulls)
     assert 0 < one.pulls.sum() < 400
     assert len(pulls_with_defaults(credited)) == 400 - one.pulls.sum()
-    assert one.table()["p_value"].tolist() == other.table()["p_value"].tolist()
+    assert one.frame()["p_value"].tolist() == other.frame()["p_value"].tolist()
 
 
 def test_a_trial_chooses_by_what_was_delivered(tmp_path: Path) -> None:

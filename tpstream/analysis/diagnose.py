@@ -30,6 +30,7 @@ from tpstream.analysis.logs import gather
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.display import Curve, Displayed, Summary, counted, listed, number_text
 from tpstream.model.errors import LogError
 
 SIGNIFICANCE = 0.01
@@ -136,8 +137,8 @@ class Grouping:
         return self.fits and self.independent
 
 
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Displayed):
     """What the logs of one policy say about the groups of its rewards.
 
     Get one from `diagnose`, which has an example.
@@ -191,8 +192,8 @@ class Diagnosis:
         remedy = f"the log is compatible with groups = {', '.join(map(str, self.compatible)) or 'none'}"
         return [f"{self.policy} assumes {self.assumed} groups, but {complaint}; {remedy}" for complaint in complaints]
 
-    def table(self) -> pd.DataFrame:
-        """A row for every number of groups."""
+    def frame(self) -> pd.DataFrame:
+        """The diagnosis as a DataFrame, a row for every number of groups."""
         rows = [
             {
                 "groups": one.groups,
@@ -208,6 +209,29 @@ class Diagnosis:
             for one in self.groupings
         ]
         return pd.DataFrame(rows)
+
+    def _summary(self) -> Summary:
+        rows = [
+            {
+                "groups": f"{one.groups:,}",
+                "largest / bound": number_text(one.largest),
+                "correlation": f"{one.independence.mean_correlation:.2f}",
+                "compatible": "yes" if one.compatible else "no",
+            }
+            for one in self.groupings
+        ]
+        assumed = "assumes no groups" if self.assumed is None else f"assumes {self.assumed} groups"
+        compatible = f"compatible with {listed(self.compatible)} groups" if self.compatible else "compatible with none"
+        most = int(self.pulls.argmax())
+        parts = np.arange(1, self.mass.mean.shape[1] + 1)
+        return Summary(
+            f"Diagnosis of {self.policy}: {counted(int(self.pulls.sum()), 'complete pull')}",
+            [assumed, compatible],
+            rows,
+            self.warnings,
+            {self.arms[most]: Curve(parts, self.mass.mean[most])},
+            ("part", f"share of the reward of {self.arms[most]}"),
+        )
 
 
 def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagnosis]:

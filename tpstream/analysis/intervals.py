@@ -7,6 +7,8 @@
 - `wilson_interval`: Wilson's interval for a share (Wilson 1927).
 - `fieller_interval`: Fieller's interval for a ratio of two paired means (Fieller 1954).
 
+`paired` uses them for the difference of two policies in the same runs.
+
 `recovery` uses them for the value of partial feedback. A policy that waits until a pull is complete loses R_wait, one
 that is shown the total at the pull loses R_clairvoyant; the difference is what the delay costs. A policy that learns
 from parts recovers the fraction
@@ -120,6 +122,37 @@ def fieller_interval(numerators: Floats, denominators: Floats) -> tuple[float, f
     middle = numerator * denominator - spread[0, 1]
     root = np.sqrt(max(middle**2 - square * (numerator**2 - spread[0, 0]), 0.0))
     return float((middle - root) / square), float((middle + root) / square)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A policy's final regret minus another's, run by run on the same random numbers, with its 95 % interval."""
+
+    first: str
+    second: str
+    runs: int
+    difference: float
+    low: float
+    high: float
+    bootstrap_low: float
+    bootstrap_high: float
+    wins: float
+    """The share of runs in which the first one lost less; runs that are equal count half."""
+    saving: float
+    """How many times more runs an unpaired comparison would need for an interval as narrow."""
+
+
+def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
+    """The contrast of two policies from their regrets in the same runs."""
+    if len(one) == 0:
+        return Contrast(first, second, 0, *(np.nan,) * 7)
+    differences = one - other
+    interval = t_interval(differences)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saving = float((one.var() + other.var()) / differences.var())
+    wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
+    mean, low, high = (float(value) for value in (interval.mean, interval.low, interval.high))
+    return Contrast(first, second, len(one), mean, low, high, *bootstrap_interval(differences), wins, saving)
 
 
 def recovery(own: Floats, waiting: Floats, clairvoyant: Floats) -> dict[str, float]:

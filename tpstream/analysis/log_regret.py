@@ -25,6 +25,7 @@ from tpstream.analysis.logs import WorldLogs, gather
 from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.display import PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Kind
 from tpstream.model.numba_support import compiled_loop
@@ -53,8 +54,8 @@ class Account:
     """What the open pulls paid after the last round; NaN for a run whose log does not tell (it was not drained)."""
 
 
-@dataclass(frozen=True, eq=False)
-class LogRegret:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogRegret(PolicyTables):
     """The regret of the policies in one world, from logs: three curves with their intervals over runs.
 
     Get one from `log_regret`, which has an example. If only the pulls are known, the pseudo-regret is the only curve.
@@ -140,6 +141,15 @@ class LogRegret:
             for name, curve in self.intervals(policy).items()
         ]
         return pd.concat(frames, ignore_index=True)[["policy", "curve", "round", "mean", "low", "high"]]
+
+    def _summary(self) -> Summary:
+        rows = [
+            {"policy": str(row["policy"]), "runs": f"{row['runs']:,}"}
+            | {name: number_text(row[name]) for name in ("pseudo_regret", "shortfall", "outstanding") if name in row}
+            for row in self.table().to_dict("records")
+        ]
+        title = f"Regret from logs of {self.name}: {counted(int(self.rounds[-1]), 'round')}"
+        return Summary(title, (), rows, self.notes)
 
     def shares(self, policy: str) -> Floats:
         """The share of each arm (last axis) in all pulls so far, over all runs, at every checkpoint."""

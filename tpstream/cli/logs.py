@@ -220,7 +220,7 @@ def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> N
                 "policy": one.policy,
                 "complete_pulls": one.pulls.tolist(),
                 **pick(one, "assumed", "compatible", "warnings"),
-                "groups": records(one.table()),
+                "groups": records(one.frame()),
             }
             for one in found
         ]
@@ -241,7 +241,7 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
             "p": "too few pulls" if row["p_value"] is None else f"{row['p_value']:.3f}",
             "independent": "not tested" if row["p_value"] is None else "yes" if row["independent"] else "no",
         }
-        for row in records(diagnosis.table())
+        for row in records(diagnosis.frame())
     ]
     print_table(rows, title=f"{diagnosis.policy}: {int(diagnosis.pulls.sum()):,} complete pulls")
     typer.echo(f"compatible with groups = {', '.join(map(str, diagnosis.compatible)) or 'none'}")

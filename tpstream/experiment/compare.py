@@ -4,11 +4,11 @@ What the store lacks is run and kept, and the results are built from the store. 
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from pathlib import Path
-from typing import Protocol, Unpack, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import numpy as np
 
@@ -23,12 +23,11 @@ from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger
 from tpstream.policies import POLICIES
-from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import counted_rounds, run_policies
 from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
 from tpstream.scenario.overrides import steps_of
 from tpstream.scenario.plugins import loaded_plugins
-from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies, with_kinds
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import policy_spec, toml_text
 
@@ -42,8 +41,8 @@ class Expecting(Protocol):
 
 
 def compare(
-    scenario: Scenario,
-    policies: Sequence[str | PolicyForm] | None = None,
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    policies: Sequence[PolicySpec] | None = None,
     *,
     runs: int = 10,
     first: int = 0,
@@ -61,9 +60,10 @@ def compare(
     Parameters
     ----------
     scenario
-        The world, as `Scenario.load` gives it.
+        The world: a `Scenario`, a scenario file, the name of one that ships, or a dictionary of its keys.
     policies
-        Names, as in "tp-ucb-fr" or "tp-ucb-fr:groups=50", or policy objects; by default those of the scenario.
+        A list of names, as in "tp-ucb-fr" or "tp-ucb-fr:groups=50", dictionaries, as in
+        `{"kind": "tp-ucb-fr", "groups": 50}`, or policy objects; by default those of the scenario.
     runs, first
         How many runs, and the number of the first: run k has the same random numbers under every policy.
     seed
@@ -105,6 +105,7 @@ def compare(
     >>> study.table()[["policy", "runs"]].values.tolist()
     [['ucb1', 3], ['tp-ucb-ew', 3]]
     """
+    scenario = Scenario.load(scenario)
     asked = run_options(logs, **options)
     if baselines:
         policies = with_kinds(scenario.policies, policies, [CLAIRVOYANT, WAITING])

@@ -10,11 +10,10 @@ from tpstream.experiment.store import hash_of, identify_world, result_key
 from tpstream.experiment.worker import Chunk, StudyPolicy, StudyWorld
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
-from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
 from tpstream.scenario.overrides import Setting, set_key, set_parameter, sets_policies, steps_of
-from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policies
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policies
 from tpstream.scenario.scenario import Scenario
 
 FIXED = {"seed": "runs differ by their number; ask for more --runs", "name": "it changes no result"}
@@ -51,7 +50,7 @@ class Plan:
 
 def make_plan(
     scenario: Scenario,
-    policies: Sequence[str | PolicyForm] | None,
+    policies: Sequence[PolicySpec] | None,
     runs: range,
     seed: int | None,
     rounds: Sequence[int],

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, reduce
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,42 +13,18 @@ from numpy.typing import NDArray
 
 from tpstream.analysis import intervals
 from tpstream.analysis.columns import TABLES
+from tpstream.analysis.intervals import Contrast, paired
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import Records
+from tpstream.figures.style import policy_colours, regret_figure, run_count
 from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.display import Curve, PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import StudyError, UnknownNameError
 
-
-@dataclass(frozen=True)
-class Contrast:
-    """A policy's final regret minus another's, run by run on the same random numbers, with its 95 % interval."""
-
-    first: str
-    second: str
-    runs: int
-    difference: float
-    low: float
-    high: float
-    bootstrap_low: float
-    bootstrap_high: float
-    wins: float
-    """The share of runs in which the first one lost less; runs that are equal count half."""
-    saving: float
-    """How many times more runs an unpaired comparison would need for an interval as narrow."""
-
-
-def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
-    """The contrast of two policies from their regrets in the same runs."""
-    if len(one) == 0:
-        return Contrast(first, second, 0, *(np.nan,) * 7)
-    differences = one - other
-    interval = intervals.t_interval(differences)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saving = float((one.var() + other.var()) / differences.var())
-    wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
-    mean, low, high = (float(value) for value in (interval.mean, interval.low, interval.high))
-    return Contrast(first, second, len(one), mean, low, high, *intervals.bootstrap_interval(differences), wins, saving)
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def _stacked(frames: Sequence[pd.DataFrame], table: str) -> pd.DataFrame:
@@ -71,8 +47,8 @@ class FailedRun:
         return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
+@dataclass(frozen=True, eq=False, repr=False)
+class Study(PolicyTables):
     """Results of a comparison, as `compare` returns them: tables, curves and contrasts.
 
     Attributes
@@ -295,14 +271,71 @@ class Study:
         """The runs that failed, why, and how to repeat each alone."""
         return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
 
-    def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
-        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
-        from tpstream.figures.style import regret_figure, run_count  # noqa: PLC0415 (Matplotlib is slow to import)
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        log_y: bool = False,
+        labels: Mapping[str, str] | None = None,
+        log_rounds: bool = False,
+        bounds: Sequence[Bound] = (),
+    ) -> "Figure":
+        """Draw regret over rounds, a line and a band for each policy.
 
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+        ax
+            Matplotlib axes to draw on; by default a new figure is made.
+        log_y, log_rounds
+            Whether the axis of regret, or that of rounds, is logarithmic.
+        labels
+            Other names for policies, by their labels.
+        bounds
+            Bounds of the theory, which are drawn too and make the axis of regret logarithmic.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
         runs = max(len(records) for records in self.records.values())
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
-        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
-        return Path(path)
+        return regret_figure(
+            None if path is None else Path(path),
+            title,
+            self.rounds,
+            self._intervals(),
+            log_rounds=log_rounds,
+            bounds=bounds,
+            ax=ax,
+            log_y=log_y,
+            labels=labels,
+        )
+
+    def _summary(self) -> Summary:
+        curves, colours, rows = self._intervals(), policy_colours(self.records), []
+        for policy, records in self.records.items():
+            regret = interval = share = "none"
+            if policy in curves:
+                cut = curves[policy].within(0.0, self.largest_regret)
+                regret, *ends = (number_text(float(line[-1])) for line in (cut.mean, cut.low, cut.high))
+                interval = " to ".join(ends) if len(records) > 1 else "needs 2 runs"
+                pulls = self.pulled(policy)[:, -1]
+                share = "none" if all_equal(self.means) else f"{pulls[:, self.best].sum() / pulls.sum():.1%}"
+            row = {"policy": policy, "runs": f"{len(records):,}", "regret": regret, "95 % interval": interval}
+            rows.append(row | {"on best arm": share})
+        failed = [f"{counted(len(self.failures), 'run')} failed; see failed()"] if self.failures else []
+        return Summary(
+            f"Study of {self.name}: {counted(int(self.rounds[-1]), 'round')}, seed {self.seed}",
+            (),
+            rows,
+            [*failed, *filter(None, [self.no_best_arm])],
+            {policy: Curve(self.rounds, curve.mean, colours[policy]) for policy, curve in curves.items()},
+            ("round", "pseudo-regret"),
+        )
 
     def _of(self, policy: str) -> Records:
         if policy not in self.records:

@@ -5,23 +5,30 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
 import pandas as pd
 
 from tpstream.experiment.compare import refuse_if_all_failed, run_study
 from tpstream.experiment.folder import export
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import FailedRun, Study
+from tpstream.figures.style import policy_colours
 from tpstream.figures.sweep import sweep_figure
+from tpstream.model.display import Curve, PolicyTables, Summary, counted, listed, number_text
 from tpstream.model.errors import StudyError
-from tpstream.policies.base import PolicyForm
 from tpstream.run.options import RunKeywords, run_options
+from tpstream.scenario.policy_choice import PolicySpec
 from tpstream.scenario.scenario import Scenario
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep(PolicyTables):
     """Results of a sweep: a study for each cell, and tables with a column for each path that was varied."""
 
     name: str
@@ -73,10 +80,67 @@ class Sweep:
         """`Study.failed` of every cell."""
         return self._joined(Study.failed)
 
-    def plot(self, path: str | Path, *, log_values: bool | None = None) -> Path:
-        """Draw final regret over the first path's values to a file, a panel for each combination of the others."""
-        sweep_figure(Path(path), self.name, self.table(), self.paths, log_values=log_values)
-        return Path(path)
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        log_y: bool = False,
+        labels: Mapping[str, str] | None = None,
+        log_values: bool | None = None,
+    ) -> "Figure":
+        """Draw final regret over the first path's values, a panel for each combination of the others.
+
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+        ax
+            Matplotlib axes to draw on, for a sweep with a single panel; by default a new figure is made.
+        log_y
+            Whether the axis of regret is logarithmic.
+        labels
+            Other names for policies, by their labels.
+        log_values
+            Whether the axis of values is logarithmic; by default where that keeps them further apart.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        place = None if path is None else Path(path)
+        return sweep_figure(
+            place, self.name, self.table(), self.paths, log_values=log_values, ax=ax, log_y=log_y, labels=labels
+        )
+
+    def _summary(self) -> Summary:
+        policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))
+        finals = {policy: np.array([_final(study, policy) for study in self.studies]) for policy in policies}
+        shown = column_values([settings[self.paths[0]] for settings in self.settings])
+        rows = [
+            {path: str(settings[path]) for path in self.paths}
+            | {policy: number_text(final[cell]) for policy, final in finals.items()}
+            for cell, settings in enumerate(self.settings)
+        ]
+        curves = {}
+        if len(self.paths) == 1 and all(isinstance(value, int | float) for value in shown):
+            order, colours = np.argsort(shown), policy_colours(policies)
+            values = np.array(shown, dtype=np.float64)[order]
+            curves = {policy: Curve(values, final[order], colours[policy]) for policy, final in finals.items()}
+        varied = ", ".join(f"{path} = {listed(list(dict.fromkeys(self._values(path))))}" for path in self.paths)
+        failed = [f"{counted(len(self.failures), 'run')} failed; see failed()"] if self.failures else []
+        return Summary(
+            f"Sweep of {self.name}: mean final regret in {counted(len(self.studies), 'cell')}",
+            [f"seed {self.seed}", varied],
+            rows,
+            failed,
+            curves,
+            (self.paths[0], "final pseudo-regret"),
+        )
+
+    def _values(self, path: str) -> list[str]:
+        return [str(settings[path]) for settings in self.settings]
 
     def _joined(self, table: Callable[[Study], pd.DataFrame]) -> pd.DataFrame:
         return self._join([table(study) for study in self.studies])
@@ -91,10 +155,15 @@ class Sweep:
         return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
+def _final(study: Study, policy: str) -> float:
+    """The mean final regret; NaN without a finished run."""
+    return float(study.regret(policy)[:, -1].mean()) if len(study.records[policy]) else np.nan
+
+
 def sweep(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     sets: Mapping[str, Sequence[Any]],
-    policies: Sequence[str | PolicyForm] | None = None,
+    policies: Sequence[PolicySpec] | None = None,
     *,
     together: bool = False,
     runs: int = 10,
@@ -113,6 +182,7 @@ def sweep(
     Run k has the same random numbers in every cell, and what is the same in several cells is done once. The rest is as
     in `compare`.
     """
+    scenario = Scenario.load(scenario)
     if not sets:
         raise StudyError("a sweep needs a key to vary; give a set as in span=100,200")
     place = None if folder is None else Path(folder)

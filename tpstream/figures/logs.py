@@ -1,24 +1,30 @@
 """Figures of logs: regret and the arms' shares of pulls, and diagnostics of the rewards."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import SubFigure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tpstream.analysis.diagnose import Diagnosis
 from tpstream.analysis.log_regret import LogRegret
 from tpstream.analysis.theory import Bound
 from tpstream.figures import style
+from tpstream.log.reader import Log
+from tpstream.model.errors import LogError
+from tpstream.model.events import Kind
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""
 BEST_COLOUR = "#EE6677"
 COMPATIBLE, CONTRADICTED = "#228833", "#EE6677"
 MOST_LABELS = 12
+MOST_POINTS = 2000
+"""Points of a line; more than a figure has pixels across."""
 MOST_GROUPS = 20
 """The largest number of groups whose correlations are drawn where the policy assumes none."""
 TITLES = {"pseudo-regret": "pseudo-regret, at the pull", "shortfall": "shortfall of what was delivered"}
@@ -57,9 +63,7 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
 def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> None:
     """Stacked shares of the arms in all pulls so far, the best arm at the bottom."""
     order = np.argsort(-result.means, kind="stable")
-    scale = LinearSegmentedColormap.from_list("arms", ARM_COLOURS[::-1])
-    others = max(len(order) - 2, 1)
-    colours = [BEST_COLOUR, *(scale(number / others) for number in range(len(order) - 1))]
+    colours = _arm_colours(len(order))
     panels = figure.subplots(1, len(result.accounts), squeeze=False, sharey=True)[0]
     for axes, policy in zip(panels, result.accounts, strict=True):
         layers = axes.stackplot(result.rounds, result.shares(policy)[:, order].T, colors=colours, linewidth=0)
@@ -76,6 +80,57 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
         f"{result.arms[order[place]]} ({style.short_number(result.means[order[place]])})" for place in reversed(shown)
     ]
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9, title="arm (mean)")
+
+
+def _arm_colours(arms: int) -> list[Any]:
+    """The colours of arms from the largest mean to the smallest."""
+    scale = LinearSegmentedColormap.from_list("arms", ARM_COLOURS[::-1])
+    return [BEST_COLOUR, *(scale(number / max(arms - 2, 1)) for number in range(arms - 1))]
+
+
+def log_figure(
+    path: Path | None,
+    log: Log,
+    *,
+    ax: Axes | None = None,
+    log_y: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> Figure:
+    """What each arm's pulls were credited with over time, the best arm in red; of a log of pulls, how many there were.
+
+    Written if there is a path.
+    """
+    header, only_pulls = log.header, log.header.detail == "pulls"
+    names = style.shown_names(header.arms, labels, "arm")
+    columns = log.columns(["time", "arm", "value"], [Kind.PULL if only_pulls else Kind.PARTIAL])
+    if not len(columns["time"]):
+        raise LogError(f"{log.path}: holds nothing to draw ({log.truncated or 'no part was delivered'})")
+    end = float(columns["time"][-1])
+    lines = {}
+    for arm, name in enumerate(header.arms):
+        own = columns["arm"] == arm
+        paid = np.cumsum(np.ones(own.sum()) if only_pulls else columns["value"][own])
+        shown = np.unique(np.linspace(0, len(paid) - 1, min(len(paid), MOST_POINTS)).astype(np.int64))
+        total = paid[-1] if paid.size else 0.0
+        lines[names[name]] = np.append(columns["time"][own][shown], end), np.append(paid[shown], total)
+    order = np.argsort(-np.array(header.means), kind="stable")
+    ranked = dict(zip([names[header.arms[arm]] for arm in order], _arm_colours(len(order)), strict=True))
+    with style.open_axes(path, ax, 8, 4.8) as axes:
+        for name in reversed(ranked):  # the best arm above the others
+            axes.step(*lines[name], where="post", color=ranked[name], linewidth=1.6, label=name)
+        axes.set(xlim=(0, end), ylim=(0, None), xlabel="time")
+        axes.set_ylabel("pulls so far" if only_pulls else "reward credited so far")
+        scenario = header.scenario.get("name", "log")
+        title = f"{scenario}: {header.policy}, seed {header.seed}, run {header.run}"
+        axes.set_title(title, loc="left", fontweight="bold", pad=12)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(style.tick_text)
+        style.draw_grid(axes)
+        if log_y:
+            style.scale_logarithmic(axes, [line for _, line in lines.values()])
+        most = sorted(lines, key=lambda name: -lines[name][1][-1])[:MOST_LABELS]
+        style.name_lines(axes, {name: float(lines[name][1][-1]) for name in most}, ranked, own=ax is None)
+    return style.figure_of(axes)
 
 
 def diagnosis_figure(path: Path, diagnoses: Sequence[Diagnosis]) -> None:

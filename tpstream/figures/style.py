@@ -5,6 +5,9 @@ Matplotlib is imported inside the functions that draw, because importing it take
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -14,7 +17,7 @@ import numpy as np
 from tpstream.analysis.intervals import Interval
 from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import FigureError
+from tpstream.model.errors import FigureError, UnknownNameError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +35,8 @@ DASHED = (0, (3.0, 3.0))
 SAME_LINE = 0.01
 """Lines that are nowhere further apart than this share of the figure's range are one to the eye."""
 GREY = "#555555"
+MANY_DECADES = 1000.0
+"""From this ratio of its ends on a logarithmic axis is labelled at powers of ten only."""
 ENDINGS = (".png", ".svg", ".pdf")
 STYLE: dict[Any, Any] = {
     "font.size": 10.5,
@@ -84,6 +89,11 @@ def short_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004 (four digits before the point)
 
 
+def tick_text(value: float, _: float) -> str:
+    """The text of a tick, as Matplotlib asks for it with the tick's position."""
+    return short_number(value)
+
+
 def prepare_figure(path: Path) -> Path:
     """Make the folder of a figure; raises, before any work is done, if no figure can be written there."""
     if path.suffix.lower() not in ENDINGS:
@@ -96,20 +106,69 @@ def prepare_figure(path: Path) -> Path:
 
 
 @contextmanager
-def new_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
-    """An empty figure of this size in inches; written to the path when the block ends, equal figures as equal bytes."""
+def new_figure(path: Path | None, width: float, height: float) -> "Iterator[Figure]":
+    """An empty figure of this size in inches; if there is a path, it is written there when the block ends."""
     import matplotlib as mpl  # noqa: PLC0415 (slow to import)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    prepare_figure(path)
+    if path is not None:
+        prepare_figure(path)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
+        # Notebooks know how to show a figure only once pyplot was imported, which nothing here does.
+        figure._repr_png_ = partial(png_bytes, figure)  # type: ignore[attr-defined]
         yield figure
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-        try:
-            figure.savefig(path, dpi=150, metadata=metadata)
-        except OSError as error:
-            raise FigureError(f"{path}: cannot write the figure: {error.strerror}; choose another place") from error
+        if path is not None:
+            save_figure(figure, path)
+
+
+@contextmanager
+def open_axes(path: Path | None, ax: "Axes | None", width: float, height: float) -> "Iterator[Axes]":
+    """The axes to draw on: the given ones, else those of a new figure; written if there is a path."""
+    if ax is None:
+        with new_figure(path, width, height) as figure:
+            yield figure.subplots()
+        return
+    if path is not None:
+        prepare_figure(path)
+    yield ax
+    if path is not None:
+        save_figure(figure_of(ax), path)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure, equal figures as equal bytes."""
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+    try:
+        figure.savefig(path, dpi=150, metadata=metadata)
+    except OSError as error:
+        raise FigureError(f"{path}: cannot write the figure: {error.strerror}; choose another place") from error
+
+
+def png_bytes(figure: "Figure") -> bytes:
+    """The figure as a notebook shows it."""
+    image = BytesIO()
+    figure.savefig(image, format="png", dpi=100)
+    return image.getvalue()
+
+
+def figure_of(axes: "Axes") -> "Figure":
+    """The figure that axes belong to, also if that is divided into subfigures."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # noqa: S101 (axes belong to a figure)
+    return figure
+
+
+def shown_names(known: Iterable[str], labels: Mapping[str, str] | None, what: str = "policy") -> dict[str, str]:
+    """The name of each policy in a figure: its label, or what `labels` gives instead."""
+    names = {label: label for label in known}
+    for label, name in (labels or {}).items():
+        if label not in names:
+            raise UnknownNameError(f"{what} in `labels`", label, names)
+        names[label] = name
+    if len(set(names.values())) < len(names):
+        raise FigureError(f"labels must differ, got {', '.join(map(repr, names.values()))}; give each its own")
+    return names
 
 
 def run_count(runs: int) -> str:
@@ -118,26 +177,36 @@ def run_count(runs: int) -> str:
 
 
 def regret_figure(
-    path: Path,
+    path: Path | None,
     title: str,
     rounds: Ints,
     curves: Mapping[str, Interval],
     *,
     log_rounds: bool = False,
     bounds: Sequence[Bound] = (),
-) -> None:
-    """Regret over rounds, a line and a band for each policy, named at the line's end; written as PNG, SVG or PDF.
+    ax: "Axes | None" = None,
+    log_y: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> "Figure":
+    """Regret over rounds, a line and a band for each policy, named at the line's end; written if there is a path.
 
-    Bounds make the regret's axis logarithmic, since they are many times as large: a policy's upper one is dashed in its
-    colour, lower ones are dotted.
+    On given axes a legend names the lines, since what is beside these axes is not known. Bounds make the regret's axis
+    logarithmic, since they are many times as large: a policy's upper one is dashed in its colour, lower ones are
+    dotted.
     """
-    with new_figure(path, 8, 4.8) as figure:
-        axes = figure.subplots()
-        colours = policy_colours(curves)
+    names = shown_names(curves, labels)
+    colours = {names[label]: colour for label, colour in policy_colours(curves).items()}
+    curves = {names[label]: curve for label, curve in curves.items()}
+    bounds = [replace(bound, name=names.get(bound.name, bound.name)) for bound in bounds]
+    with open_axes(path, ax, 8, 4.8) as axes:
         draw_regret(axes, rounds, curves, colours, log_rounds=log_rounds)
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
-        label_lines(axes, ends | draw_bounds(axes, rounds, curves, bounds, colours), colours)
+        if log_y:
+            scale_logarithmic(axes, [curve.mean for curve in curves.values()])
+        ends |= draw_bounds(axes, rounds, curves, bounds, colours)
+        name_lines(axes, ends, colours, own=ax is None)
+    return figure_of(axes)
 
 
 def draw_regret(
@@ -155,9 +224,9 @@ def draw_curves(
     scale_rounds(axes, rounds, log_rounds=log_rounds)
     styles = line_styles({label: curve.mean for label, curve in curves.items()})
     for label, curve in curves.items():
-        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2, linestyle=styles[label])
+        axes.plot(rounds, curve.mean, color=colours[label], linewidth=2, linestyle=styles[label], label=label)
         axes.fill_between(rounds, curve.low, curve.high, color=colours[label], alpha=0.2, linewidth=0)
-    axes.yaxis.set_major_formatter(lambda value, _: short_number(value))
+    axes.yaxis.set_major_formatter(tick_text)
     draw_grid(axes)
 
 
@@ -166,6 +235,21 @@ def scale_rounds(axes: "Axes", rounds: Ints, *, log_rounds: bool) -> None:
     axes.set_xscale("log" if log_rounds else "linear")  # before the formatter: it resets it
     axes.set(xlim=(rounds[0] if log_rounds else 0, max(rounds[-1], 2)), xlabel="round")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def scale_logarithmic(axes: "Axes", lines: Sequence[Floats]) -> None:
+    """Make the vertical axis logarithmic, from the smallest to the largest value above 0; linear if there is none."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415 (slow to import)
+
+    values = np.concatenate([np.ravel(line) for line in lines])
+    values = values[values > 0]
+    if values.size:
+        low, high = float(values.min()) / 1.5, 1.5 * float(values.max())
+        axes.set_yscale("log")
+        axes.set_ylim(low, high)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > MANY_DECADES * low else (1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(tick_text)
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def draw_grid(axes: "Axes", axis: str = "y") -> None:
@@ -187,6 +271,7 @@ def draw_bounds(
         dashes = "--" if bound.upper else ":"
         axes.plot(rounds, lines[-1], color=colours.get(bound.name, GREY), linestyle=dashes, linewidth=1.3)
         if not bound.upper:
+            axes.lines[-1].set_label(bound.name)
             colours[bound.name] = GREY
             ends[bound.name] = float(lines[-1][-1])
     later = np.searchsorted(rounds, rounds[-1] / 100)
@@ -197,17 +282,26 @@ def draw_bounds(
     return ends
 
 
+def name_lines(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str], *, own: bool) -> None:
+    """Name the lines: where they end on axes of our own, else in a legend."""
+    if own:
+        label_lines(axes, ends, colours)
+    else:
+        axes.legend(frameon=False, fontsize="small")
+
+
 def label_lines(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
     """Write each policy's name where its line ends, moved so that no two names overlap.
 
     Call it last: names are placed by the size that the layout gives to the axes.
     """
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # noqa: S101 (axes belong to a figure)
+    figure = figure_of(axes)
     figure.draw_without_rendering()
     letters = STYLE["font.size"] * figure.dpi / 72
-    heights = axes.transData.transform([(1.0, end) for end in ends.values()])[:, 1]
-    fractions = (spread_apart(heights, LINE_HEIGHT * letters) - axes.bbox.y0) / axes.bbox.height
+    lowest = axes.get_ylim()[0] if axes.get_yscale() == "log" else -np.inf
+    heights = axes.transData.transform([(1.0, max(end, lowest)) for end in ends.values()])[:, 1]
+    places = spread_apart(heights, LINE_HEIGHT * letters, axes.bbox.y0)
+    fractions = (places - axes.bbox.y0) / axes.bbox.height
     for label, fraction in zip(ends, fractions.tolist(), strict=True):
         axes.annotate(
             label,
@@ -221,12 +315,15 @@ def label_lines(axes: "Axes", ends: Mapping[str, float], colours: Mapping[str, s
         )
 
 
-def spread_apart(heights: Floats, gap: float) -> Floats:
-    """Heights moved as little as possible (least squares), in the same order, any two at least a gap apart."""
+def spread_apart(heights: Floats, gap: float, lowest: float = -np.inf) -> Floats:
+    """Heights moved as little as possible (least squares), in the same order, any two at least a gap apart.
+
+    None is moved below the lowest place, or left there.
+    """
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 (slow to import)
 
     order = np.argsort(heights, kind="stable")
     steps = gap * np.arange(len(heights))
     moved = np.empty(len(heights))
-    moved[order] = isotonic_regression(heights[order] - steps).x + steps
+    moved[order] = np.maximum(isotonic_regression(heights[order] - steps).x, lowest) + steps
     return moved

@@ -1,18 +1,31 @@
 """The figure of a sweep: final regret over the values of a key that was varied."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from tpstream.figures.style import draw_grid, label_lines, line_styles, new_figure, policy_colours, run_count
+from tpstream.figures.style import (
+    draw_grid,
+    figure_of,
+    line_styles,
+    name_lines,
+    new_figure,
+    open_axes,
+    policy_colours,
+    run_count,
+    scale_logarithmic,
+    shown_names,
+)
 from tpstream.model.errors import FigureError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PANELS = 12
 MOST_COLUMNS = 3
@@ -23,25 +36,34 @@ FEWEST_LOGARITHMIC = 3
 
 
 def sweep_figure(
-    path: Path, title: str, table: pd.DataFrame, paths: list[str], *, log_values: bool | None = None
-) -> None:
-    """Draw final regret over the first path's values, a line and a band for each policy.
+    path: Path | None,
+    title: str,
+    table: pd.DataFrame,
+    paths: list[str],
+    *,
+    log_values: bool | None = None,
+    ax: "Axes | None" = None,
+    log_y: bool = False,
+    labels: Mapping[str, str] | None = None,
+) -> "Figure":
+    """Draw final regret over the first path's values, a line and a band for each policy; written if there is a path.
 
     There is a panel for each combination of values of the other paths. `table` has a row for each cell and policy: the
     paths, policy, runs, regret, low, high. The axis of values is logarithmic where that keeps them further apart,
     unless `log_values` says which one to take.
     """
-    across, others = paths[0], paths[1:]
+    names = shown_names(dict.fromkeys(table["policy"]), labels)
+    colours = {names[label]: colour for label, colour in policy_colours(names).items()}
+    across, others, table = paths[0], paths[1:], table.assign(policy=table["policy"].map(names))
     panels = list(table.groupby(others, sort=False)) if others else [((), table)]
     if len(panels) > MOST_PANELS:
-        raise FigureError(f"{path}: {len(panels)} panels are too many, the most is {MOST_PANELS}; vary less at a time")
+        place = "" if path is None else f"{path}: "
+        raise FigureError(f"{place}{len(panels)} panels are too many, the most is {MOST_PANELS}; vary less at a time")
+    if len(panels) > 1 and ax is not None:
+        raise FigureError(f"a sweep of {len(panels)} panels does not fit on given axes; leave out `ax`")
     columns = min(MOST_COLUMNS, math.ceil(math.sqrt(len(panels))) if len(panels) > MOST_COLUMNS else len(panels))
-    rows = math.ceil(len(panels) / columns)
-    size = (8, 4.8) if len(panels) == 1 else (3.6 * columns + 1.6, 3.1 * rows + 1)
-    colours = policy_colours(dict.fromkeys(table["policy"]))
     whole_title = f"{title}: {run_count(int(table['runs'].max()))}"
-    with new_figure(path, *size) as figure:
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    with _open_grid(path, ax, math.ceil(len(panels) / columns), columns) as grid:
         for number, (values, part) in enumerate(panels):
             axes = grid.flat[number]
             _draw_panel(axes, part, across, colours, log_values=log_values)
@@ -53,14 +75,29 @@ def sweep_figure(
             if number + columns >= len(panels):
                 axes.set_xlabel(across)
         grid[0, 0].set_ylim(bottom=0)
+        if log_y:
+            scale_logarithmic(grid[0, 0], [table["regret"].to_numpy(dtype=np.float64)])
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         if len(panels) == 1:
             grid[0, 0].set_title(whole_title, loc="left", fontweight="bold", pad=12)
         else:
-            figure.suptitle(whole_title, x=0.01, ha="left", fontweight="bold", fontsize=12)
+            figure_of(grid[0, 0]).suptitle(whole_title, x=0.01, ha="left", fontweight="bold", fontsize=12)
         # The last panel of the first row, which has room at its right.
-        label_lines(grid[0, -1], _line_ends(panels[columns - 1][1], across), colours)
+        name_lines(grid[0, -1], _line_ends(panels[columns - 1][1], across), colours, own=ax is None)
+    return figure_of(grid[0, 0])
+
+
+@contextmanager
+def _open_grid(path: Path | None, ax: "Axes | None", rows: int, columns: int) -> Iterator[Any]:
+    """The axes of the panels as an array (rows, columns): those of a new figure, or the given ones alone."""
+    size = (8, 4.8) if rows * columns == 1 else (3.6 * columns + 1.6, 3.1 * rows + 1)
+    if ax is None:
+        with new_figure(path, *size) as figure:
+            yield figure.subplots(rows, columns, sharey=True, squeeze=False)
+    else:
+        with open_axes(path, ax, *size) as axes:
+            yield np.array([[axes]])
 
 
 def _draw_panel(
@@ -84,6 +121,7 @@ def _draw_panel(
             color=colour,
             linewidth=2,
             linestyle=styles[policy],
+            label=policy,
             marker="o" if affected else None,
             markersize=4.5,
         )

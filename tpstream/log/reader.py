@@ -1,23 +1,31 @@
 """The reader: opens logs of any format and gives their events one by one, as arrays or as a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tpstream.log.formats import FORMATS, SUFFIXES, FormatReader
 from tpstream.log.schema import Header
+from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Event, Events, Kind, concatenate, spread
 from tpstream.model.registry import load_object
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True, eq=False)
-class Log:
+MOST_DRAWN = 200_000
+"""Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Log(Displayed):
     """The log of one run as it was when it was opened; events are read when they are asked for.
 
     Get one from `read_log`. The methods that read events take `kinds`, the kinds of events to read (all if None), and
@@ -103,7 +111,7 @@ class Log:
         return columns
 
     def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> pd.DataFrame:
-        """The events, or some columns of them, as a table with a row for each event."""
+        """The log as a DataFrame, a row for each event; all columns, or only those named."""
         names = COLUMN_NAMES if columns is None else columns
         table = frame(self.columns(_with_kind(names), kinds))
         return table[[name for name in names if name in table]]
@@ -112,6 +120,56 @@ class Log:
         """The events one by one."""
         for batch in self.batches(kinds):
             yield from batch
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        log_y: bool = False,
+        labels: Mapping[str, str] | None = None,
+    ) -> "Figure":
+        """Draw what the pulls of each arm were credited with over time; of a log of pulls, how many there were.
+
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+        ax
+            Matplotlib axes to draw on; by default a new figure is made.
+        log_y
+            Whether the vertical axis is logarithmic.
+        labels
+            Other names for arms, by their names.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        from tpstream.figures.logs import log_figure  # noqa: PLC0415 (the one import upwards; see docs/design.md)
+
+        return log_figure(None if path is None else Path(path), self, ax=ax, log_y=log_y, labels=labels)
+
+    def _summary(self) -> Summary:
+        header, events = self.header, self.reader.end
+        name = header.scenario.get("name", "a world without a scenario")
+        facts = [f"seed {header.seed}", f"run {header.run}", f"{self.format} at {self.path}"]
+        state = self.truncated if events is None else f"complete, {counted(events, 'event')}"
+        rows = [
+            {"arm": arm, "mean": number_text(mean), "maximum": number_text(maximum)}
+            for arm, mean, maximum in zip(header.arms, header.means, header.maxima, strict=True)
+        ]
+        rounds = counted(header.horizon, "round")
+        title = f"Log of {name} under {header.policy}: {rounds}, span {header.span:,}, {state}"
+        known = "pulls" if header.detail == "pulls" else "all events"
+        curves = {"credited": self._credited()} if header.detail != "pulls" and 0 < (events or 0) <= MOST_DRAWN else {}
+        return Summary(title, [f"holds {known}", *facts], rows, (), curves, ("time", "reward credited"))
+
+    def _credited(self) -> Curve:
+        """What all parts paid so far, over time."""
+        columns = self.columns(["time", "value"], [Kind.PARTIAL])
+        return Curve(columns["time"], np.cumsum(columns["value"]))
 
     def _read(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:
         """The columns of these names, batch by batch, with the rows of these kinds."""

@@ -38,6 +38,9 @@ class TpstreamError(Exception):
     ScenarioError
     """
 
+    def __init__(self, message: str = "") -> None:  # so that tools which show signatures find one
+        super().__init__(message)
+
 
 class ScenarioError(TpstreamError):
     """A scenario or one of its values cannot be used.

@@ -3,6 +3,7 @@
 Both go one way: open the log, find the policy, build the world that the header describes, audit the events, compare.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,26 +13,27 @@ import pandas as pd
 from pydantic import ValidationError
 
 from tpstream.analysis.regret import regret_by_round
+from tpstream.figures.style import policy_colours
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
 from tpstream.model.events import Kind
 from tpstream.model.world import Purpose, open_stream
-from tpstream.policies.base import PolicyForm
 from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited
 from tpstream.replay.follow import Divergence, follow
 from tpstream.run.simulate import simulate
-from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, request_policy
+from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policy
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import PolicyTable, find_policy, read_policies
 
 __all__ = ["Divergence", "Replay", "WhatIf", "is_own", "replay", "what_if"]
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Displayed):
     """What a replay found: all decisions are equal, or the first one that is not.
 
     Get one from `replay`, which has an example.
@@ -62,9 +64,26 @@ class Replay:
         """Whether every decision is the logged one."""
         return self.divergence is None
 
+    def _summary(self) -> Summary:
+        facts = [] if self.complete else ["the run did not come to its end"]
+        title = f"Replay of {self.log} under {self.policy}"
+        found = self.divergence
+        if found is None:
+            return Summary(f"{title}: {counted(self.rounds, 'decision')}, all equal", facts, notes=self.notes)
+        arms = {"log": found.logged, "replay": found.decided}
+        return Summary(
+            f"{title}: differs in round {found.round:,}",
+            [f"{counted(self.rounds - 1, 'decision')} before it are equal", *facts],
+            [
+                {"": who, "arm": str(arm), "its index in the replay": number_text(found.indices[arm])}
+                for who, arm in arms.items()
+            ],
+            self.notes,
+        )
 
-@dataclass(frozen=True, eq=False)
-class WhatIf:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WhatIf(Displayed):
     """Another policy in the world of a log, on the same random numbers, next to the logged one.
 
     Get one from `what_if`, which has an example.
@@ -112,7 +131,7 @@ class WhatIf:
         return float(np.mean(self.arms == self.other_arms)) if self.rounds else 1.0
 
     def frame(self) -> pd.DataFrame:
-        """Both policies round by round."""
+        """The comparison as a DataFrame: both policies round by round."""
         columns = {
             "round": np.arange(1, self.rounds + 1),
             "arm": self.arms,
@@ -123,9 +142,31 @@ class WhatIf:
         }
         return pd.DataFrame(columns)
 
+    def _summary(self) -> Summary:
+        curves = {self.policy: self.regret, self.other: self.other_regret}
+        colours, rounds = policy_colours(curves), np.arange(1, self.rounds + 1)
+        parted = "all decisions are equal" if self.parting is None else f"apart from round {self.parting:,} on"
+        rows = [
+            {"policy": policy, "regret": number_text(curve[-1]) if self.rounds else "none"}
+            for policy, curve in curves.items()
+        ]
+        return Summary(
+            f"What if {self.other} had decided instead of {self.policy}: {counted(self.rounds, 'round')}",
+            [
+                f"regret {'+' * (self.difference > 0)}{number_text(self.difference)}",
+                f"log {self.log}",
+                f"the same arm in {self.common:.0%} of the rounds",
+                parted,
+            ],
+            rows,
+            self.notes,
+            {policy: Curve(rounds, curve, colours[policy]) for policy, curve in curves.items()},
+            ("round", "pseudo-regret"),
+        )
+
 
 def replay(
-    log: Log | str | Path, policy: str | PolicyForm | None = None, *, folder: str | Path = ".", redraw: bool = True
+    log: Log | str | Path, policy: PolicySpec | None = None, *, folder: str | Path = ".", redraw: bool = True
 ) -> Replay:
     """Tell a policy the events of a log and compare each of its decisions with the logged one.
 
@@ -134,7 +175,8 @@ def replay(
     log
         A log that holds every event: a file, or a log that is open already.
     policy
-        The policy; by default the one that the header names, with its parameters.
+        The policy: a name, a dictionary or an object, as in `simulate`; by default the one that the header names,
+        with its parameters.
     folder
         Where the file names in the header's scenario start.
     redraw
@@ -181,7 +223,7 @@ def replay(
     return Replay(str(log.path), choice.label, rounds, divergence, log.complete, tuple(filter(None, notes)))
 
 
-def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Path = ".") -> WhatIf:
+def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = ".") -> WhatIf:
     """Run another policy in the world of a log, where the n-th pull of an arm pays the same, and compare both.
 
     The log is audited, its values too: otherwise the random numbers would not be the same. Of a torn log the rounds up
@@ -192,7 +234,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
     log
         A log that holds every event: a file, or a log that is open already.
     policy
-        The other policy.
+        The other policy: a name, a dictionary or an object, as in `simulate`.
     folder
         Where the file names in the header's scenario start.
 
@@ -244,7 +286,7 @@ def what_if(log: Log | str | Path, policy: str | PolicyForm, *, folder: str | Pa
     )
 
 
-def is_own(log: Log, policy: str | PolicyForm) -> bool:
+def is_own(log: Log, policy: PolicySpec) -> bool:
     """Whether that is the policy of the log's header, with the same parameters."""
     try:
         own = _own_policy(log)
@@ -264,12 +306,12 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     return log
 
 
-def _find_policy(log: Log, policy: str | PolicyForm | None) -> PolicyChoice:
+def _find_policy(log: Log, policy: PolicySpec | None) -> PolicyChoice:
     """The policy that is meant: the header's own by default or by its label, else as for the header's scenario."""
     header = log.header
     if policy is None or policy == header.policy:
         return _own_policy(log)
-    if isinstance(policy, str):
+    if isinstance(policy, str | Mapping):
         return request_policy(policy, _listed_policies(header)).choose(header.problem())
     parameters = header.parameters if policy.name == header.kind else {}
     return PolicyRequest(policy.name, policy, parameters).choose(header.problem())

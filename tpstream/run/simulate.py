@@ -1,29 +1,36 @@
 """One run of one policy: `simulate`, and what it returns."""
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from tpstream.analysis.regret import regret_by_round
+from tpstream.analysis.intervals import t_interval
+from tpstream.analysis.regret import checkpoints, no_best_arm, regret_by_round
 from tpstream.engines.draws import Draws
+from tpstream.figures.style import policy_colours, regret_figure
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.notes import logger
-from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import start_run
 from tpstream.run.options import RunKeywords, RunOptions, run_options
-from tpstream.scenario.policy_choice import PolicyChoice
+from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.scenario.scenario import Scenario
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True, eq=False)
-class Run:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Displayed):
     """One run of a scenario under a policy, as `simulate` returns it.
 
     Attributes
@@ -51,16 +58,77 @@ class Run:
         """The cumulative pseudo-regret after every round."""
         return regret_by_round(self.arms, self.scenario.means)
 
+    def frame(self) -> pd.DataFrame:
+        """The run as a DataFrame, a row for each round: `round`, `arm` (from 0), and `regret` up to this round."""
+        return pd.DataFrame({"round": np.arange(1, len(self.arms) + 1), "arm": self.arms, "regret": self.regret})
+
     def events(self) -> pd.DataFrame:
         """Every event of the run, a row each; the run is repeated to get them, which gives the same events."""
         sink = MemorySink()
         _run_alone(self.scenario, self.choice, self.seed, self.run, RunOptions(sinks=(sink,)))
         return sink.frame()
 
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        log_y: bool = False,
+        labels: Mapping[str, str] | None = None,
+        log_rounds: bool = False,
+    ) -> "Figure":
+        """Draw regret over rounds.
+
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+        ax
+            Matplotlib axes to draw on; by default a new figure is made.
+        log_y, log_rounds
+            Whether the axis of regret, or that of rounds, is logarithmic.
+        labels
+            Another name for the policy, by its label.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        rounds, label = checkpoints(len(self.arms)), self.choice.label
+        curves = {label: t_interval(self.regret[np.newaxis, rounds - 1])}
+        title = f"{self.scenario.name}: {label}, seed {self.seed}, run {self.run}"
+        place = None if path is None else Path(path)
+        return regret_figure(place, title, rounds, curves, ax=ax, log_y=log_y, labels=labels, log_rounds=log_rounds)
+
+    def _summary(self) -> Summary:
+        scenario, label = self.scenario, self.choice.label
+        pulls = np.bincount(self.arms, minlength=len(scenario.arms))
+        rows = [
+            {
+                "arm": scenario.arms[arm].name,
+                "mean": number_text(scenario.means[arm]),
+                "pulls": f"{pulls[arm]:,}",
+                "share": f"{pulls[arm] / len(self.arms):.1%}",
+            }
+            for arm in np.argsort(-pulls, kind="stable")
+        ]
+        facts = [f"regret {number_text(self.regret[-1])}", f"{self.seconds:.2g} s", f"seed {self.seed}"]
+        facts += [f"run {self.run}"] + ([] if self.log is None else [f"log {self.log}"])
+        tied = no_best_arm([arm.name for arm in scenario.arms], scenario.means)
+        return Summary(
+            f"Run of {scenario.name} under {label}: {counted(len(self.arms), 'round')}",
+            facts,
+            rows,
+            [] if tied is None else [tied],
+            {label: Curve(np.arange(1, len(self.arms) + 1), self.regret, policy_colours([label])[label])},
+            ("round", "pseudo-regret"),
+        )
+
 
 def simulate(
-    scenario: Scenario,
-    policy: str | PolicyForm | PolicyChoice,
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    policy: PolicySpec | PolicyChoice,
     *,
     seed: int | None = None,
     run: int = 0,
@@ -72,9 +140,10 @@ def simulate(
     Parameters
     ----------
     scenario
-        The world, as `Scenario.load` gives it.
+        The world: a `Scenario`, a scenario file, the name of one that ships, or a dictionary of its keys.
     policy
-        The name of a policy, as in "tp-ucb-fr" or "tp-ucb-fr:groups=50", or a policy object.
+        The name of a policy, as in "tp-ucb-fr" or "tp-ucb-fr:groups=50", a dictionary as in
+        `{"kind": "tp-ucb-fr", "groups": 50}`, or a policy object.
     seed
         Where all random numbers come from; by default the scenario's seed.
     run
@@ -117,6 +186,7 @@ def simulate(
     >>> len(run.arms), bool(run.regret[-1] > 0)
     (200, True)
     """
+    scenario = Scenario.load(scenario)
     asked = run_options(log, **options)
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
     seed = scenario.seed if seed is None else seed

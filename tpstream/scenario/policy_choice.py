@@ -1,7 +1,8 @@
 """From what a user asks for to a policy with its parameters.
 
 A policy is asked for by the label of a `[[policies]]` table, by a registered kind, by a text such as
-"tp-ucb-fr:groups=50" or "module:Name", or by an object. That becomes a PolicyRequest, which holds only what was given;
+"tp-ucb-fr:groups=50" or "module:Name", by a dictionary such as {"kind": "tp-ucb-fr", "groups": 50}, or by an object.
+That becomes a PolicyRequest, which holds only what was given;
 in a world, which fills in what is left open, it becomes a PolicyChoice.
 """
 
@@ -23,6 +24,8 @@ from tpstream.policies.functions import check_functions
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
 
+PolicySpec = str | Mapping[str, Any] | PolicyForm
+"""How a user asks for a policy: a text, the keys of a `[[policies]]` table, or an object."""
 PAPER = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew")
 """The policies that the paper compares; a scenario that lists none means these."""
 
@@ -66,8 +69,10 @@ def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
     return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
 
 
-def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> PolicyRequest:
+def request_policy(spec: PolicySpec, listed: Sequence[PolicyTable]) -> PolicyRequest:
     """The policy that is meant; one that is listed has the parameters of its table, another one those of the text."""
+    if isinstance(spec, Mapping):
+        return request_table(spec)
     if not isinstance(spec, str):
         return PolicyRequest(spec.name, spec, {})
     table = find_listed(spec, listed)
@@ -87,12 +92,27 @@ def request_policy(spec: str | PolicyForm, listed: Sequence[PolicyTable]) -> Pol
     return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
 
 
+def request_table(table: Mapping[str, Any]) -> PolicyRequest:
+    """The policy of a dictionary, which says all about it, as a `[[policies]]` table does.
+
+    It is labelled by its `name`, else by its kind and parameters.
+    """
+    given = plain(table)
+    kind, name = given.pop("kind", None), given.pop("name", None)
+    if not isinstance(kind, str):
+        raise PolicyError(f'policy {dict(table)!r} has no kind; write it as in {{"kind": "tp-ucb-fr", "groups": 50}}')
+    if name is not None and not (isinstance(name, str) and name):
+        raise PolicyError(f"policy {dict(table)!r}: name must be text, got {name!r}")
+    form = find_policy(kind)
+    return PolicyRequest(name or policy_spec(form.name, given), form, given)
+
+
 def request_policies(
-    listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None = None
+    listed: Sequence[PolicyTable], policies: Sequence[PolicySpec] | None = None
 ) -> list[PolicyRequest]:
     """The policies that are meant; by default the listed ones of a scenario, or the paper's if it lists none."""
-    if isinstance(policies, str):
-        raise StudyError(f"policies must be a list; write [{policies!r}]")
+    if isinstance(policies, str | Mapping | PolicyForm):
+        raise StudyError(f"policies must be a list; write [{getattr(policies, 'name', repr(policies))}]")
     if policies is None:
         policies = [table.name for table in listed] or PAPER
     if not policies:
@@ -105,8 +125,8 @@ def request_policies(
 
 
 def with_kinds(
-    listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None, kinds: Sequence[str]
-) -> list[str | PolicyForm]:
+    listed: Sequence[PolicyTable], policies: Sequence[PolicySpec] | None, kinds: Sequence[str]
+) -> list[PolicySpec]:
     """The policies (default: the listed ones), and before them one of each of these kinds that is not among them."""
     requests = request_policies(listed, policies)
     present = {request.form.name for request in requests}
@@ -114,7 +134,7 @@ def with_kinds(
     return [*(kind for kind in kinds if kind not in present), *own]
 
 
-def label_of(listed: Sequence[PolicyTable], policies: Sequence[str | PolicyForm] | None, kind: str) -> str:
+def label_of(listed: Sequence[PolicyTable], policies: Sequence[PolicySpec] | None, kind: str) -> str:
     """The label of the first policy of that kind."""
     requests = request_policies(listed, policies)
     return next((request.label for request in requests if request.form.name == kind), kind)

@@ -10,15 +10,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
 from tpstream.model.arrays import Floats
+from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
-from tpstream.policies.base import PolicyForm
 from tpstream.rewards.base import RewardTable, build_rewards, implied_span
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
-from tpstream.scenario.policy_choice import PolicyChoice, assumed_groups, request_policies, request_policy
+from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
+from tpstream.scenario.shown import ShortListing, keys_signature, summarise
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
 from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
@@ -33,7 +34,7 @@ TOLERANCE = 1e-9
 """How far `default_reward` may exceed its bound by rounding, as a share of the bound."""
 
 
-class Scenario(BaseModel):
+class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     """A world (horizon, span, rewards, arms) and the policies to try in it; what a scenario file says.
 
     Two scenarios are equal if they say the same, with defaults filled in. A scenario cannot be changed; `with_` makes a
@@ -42,8 +43,15 @@ class Scenario(BaseModel):
     Parameters
     ----------
     **keys
-        The keys of a scenario file, tables as dictionaries and lists of tables as lists. `name`, `horizon`, `span`,
-        `rewards` and `arms` are needed; a trace may leave out `span`, which is then its number of columns.
+        The keys of a scenario file, tables as dictionaries and lists of tables as lists. These are needed:
+
+        - `name`: what the scenario is called in results;
+        - `horizon`, `span`: the rounds, and the rounds over which a pull pays (a trace implies its span);
+        - `rewards`: a dictionary with a `kind`, as in `{"kind": "smooth-beta", "groups": 10}`;
+        - `arms`: a list of dictionaries, as in `[{"name": "low", "maximum": 100}]`.
+
+        These may be left out: `seed`, `drain`, `policies`, `delays`, `arrivals`, `resources`, `window` and
+        `default_reward`. `tpstream schema` describes every key, and `tpstream list rewards` the kinds.
 
     Raises
     ------
@@ -97,13 +105,14 @@ class Scenario(BaseModel):
         self.check()
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The scenario of a TOML file, or of one that ships with tpstream.
+    def load(cls, path: "str | Path | Mapping[str, Any] | Scenario") -> "Scenario":
+        """The scenario of a TOML file, of one that ships with tpstream, or of a dictionary.
 
         Parameters
         ----------
         path
-            The file, or the name of a shipped scenario.
+            The file, the name of a shipped scenario, or a dictionary of the keys of a file; a Scenario is returned as
+            it is.
 
         Returns
         -------
@@ -120,6 +129,10 @@ class Scenario(BaseModel):
         >>> Scenario.load("setting-1").span
         100
         """
+        if isinstance(path, Scenario):
+            return path
+        if isinstance(path, Mapping):
+            return cls.parse(path)
         file = find_file(path)
         return cls.parse(read_toml(file), file.parent, source=str(file))
 
@@ -315,14 +328,14 @@ class Scenario(BaseModel):
     def _context(self) -> BuildContext:
         return BuildContext([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
 
-    def policy(self, spec: str | PolicyForm) -> PolicyChoice:
+    def policy(self, spec: PolicySpec) -> PolicyChoice:
         """The policy that is meant, as it runs in this scenario.
 
         Parameters
         ----------
         spec
             The label or kind of a listed policy, another kind with parameters as in "tp-ucb-fr:groups=50",
-            "module:Name", or a SharedPolicy or PythonPolicy.
+            "module:Name", a dictionary as in `{"kind": "tp-ucb-fr", "groups": 50}`, or a SharedPolicy or PythonPolicy.
 
         Returns
         -------
@@ -347,7 +360,7 @@ class Scenario(BaseModel):
         """All listed policies; the four of the paper if none is listed."""
         return [request.choose(self.problem()) for request in request_policies(self.policies)]
 
-    def warnings(self, policies: Sequence[str | PolicyForm] | None = None) -> list[str]:
+    def warnings(self, policies: Sequence[PolicySpec] | None = None) -> list[str]:
         """What is possible but probably not meant, such as parts that are never credited, with figures.
 
         It is found by drawing 256 pulls of every arm, as run 0 draws them.
@@ -377,6 +390,15 @@ class Scenario(BaseModel):
         requests = request_policies(self.policies, policies)
         return find_warnings(self.build_world(self.seed, 0), [one.choose(self.problem()) for one in requests])
 
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *type(self).model_fields})
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _summary(self) -> Summary:
+        return summarise(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
 
@@ -386,6 +408,9 @@ class Scenario(BaseModel):
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes read it again: the models of its tables are made for its kinds and cannot be imported."""
         return _restore, (loaded_plugins(), self._keys(), self._folder, self._source)
+
+
+Scenario.__signature__ = keys_signature(Scenario)
 
 
 def _restore(plugins: tuple[Plugin, ...], keys: Mapping[str, Any], folder: Path, source: str | None) -> Scenario:

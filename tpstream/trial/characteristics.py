@@ -11,6 +11,7 @@ is chosen.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,13 @@ from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_r
 from tpstream.experiment.result import FailedRun
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Columns, Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FIXED = "uniform"
 """The policy of fixed randomisation, with which the others are compared."""
@@ -46,8 +52,8 @@ class TrialOutcome:
     """The time at which the last part was delivered; NaN if none was."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trial(PolicyTables):
     """The operating characteristics of every policy in one scenario; made by `trial` or `read_trial`.
 
     Parameters
@@ -171,6 +177,41 @@ class Trial:
             The policy is not in this trial.
         """
         return t_interval(np.array([one.allocation for one in self._outcomes(policy)])).within(0.0, 1.0)
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        ax: "Axes | None" = None,
+        log_y: bool = False,
+        labels: Mapping[str, str] | None = None,
+    ) -> "Figure":
+        """Draw the share of patients on the best arm over the enrolment, and beside it the benefit lost.
+
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+        ax
+            Matplotlib axes to draw on, which get the share of patients only; by default a new figure is made.
+        log_y
+            Whether the axis of the share is logarithmic.
+        labels
+            Other names for policies, by their labels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        from tpstream.trial.figure import trial_figure  # noqa: PLC0415 (needs this module)
+
+        return trial_figure(None if path is None else Path(path), self, ax=ax, log_y=log_y, labels=labels)
+
+    def _summary(self) -> Summary:
+        from tpstream.trial.figure import summarise  # noqa: PLC0415 (needs this module)
+
+        return summarise(self)
 
     def _row(self, policy: str) -> dict[str, object]:
         outcomes = self._outcomes(policy)

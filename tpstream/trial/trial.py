@@ -1,19 +1,18 @@
 """Running trials: many runs to their last read-out, each read from its log and then forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Unpack
+from typing import Any, Unpack
 
 from tpstream.experiment.compare import Expecting, refuse_if_all_failed, run_study
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import Study
-from tpstream.policies.base import PolicyForm
 from tpstream.run.options import RunKeywords, run_options
-from tpstream.scenario.policy_choice import request_policies, with_kinds
+from tpstream.scenario.policy_choice import PolicySpec, request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.characteristics import FIXED, Trial, read_trial
 
@@ -22,8 +21,8 @@ RUNS_ON_DISK = 50
 
 
 def trial(
-    scenario: Scenario,
-    policies: Sequence[str | PolicyForm] | None = None,
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    policies: Sequence[PolicySpec] | None = None,
     *,
     runs: int = 10,
     seed: int | None = None,
@@ -63,6 +62,7 @@ def trial(
     >>> found.table()["policy"].tolist()
     ['uniform', 'tp-ucb-ew']
     """
+    scenario = Scenario.load(scenario)
     drained = scenario if scenario.drain else scenario.with_(drain=True).noted({"drain": True})
     requested = with_kinds(drained.policies, policies, [FIXED])
     progress = options.get("progress")
