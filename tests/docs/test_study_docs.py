@@ -25,9 +25,9 @@ def run(folder: Path, *words: str) -> str:
 def test_programs_run(tmp_path: Path) -> None:
     """All programs of the guide, one after the other in one folder, run and print something."""
     program = "\n".join(PROGRAMS)
-    assert len(PROGRAMS) == 2
+    assert len(PROGRAMS) == 3
     assert "tp-ucb-ew" in run(tmp_path, "-c", program)
-    assert (tmp_path / "groups.png").exists()
+    assert all((tmp_path / name).exists() for name in ("groups.png", "both.png"))
 
 
 @pytest.mark.slow

@@ -95,3 +95,13 @@ def test_mistakes(tpstream: Command, words: tuple[str, ...], message: str) -> No
     shown = tpstream("new", *words)
     assert (shown.code, shown.out, len(shown.err.splitlines())) == (2, "", 1)
     assert message in shown.err
+
+
+def test_the_extra_with_pytest_is_named_where_it_is_missing(
+    tpstream: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has no pytest is told what installs it; others are not."""
+    told = tpstream("new", "delay", "first-own", "--out", tmp_path).out
+    monkeypatch.setattr("tpstream.cli.describe.find_spec", lambda _: None)
+    without = tpstream("new", "delay", "second-own", "--out", tmp_path).out
+    assert ("tpstream[test]" in told, "pip install 'tpstream[test]'" in without) == (False, True)

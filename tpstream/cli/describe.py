@@ -1,5 +1,6 @@
 """Commands that describe what there is (validate, list, columns, schema, theory) and that begin a plug-in (new)."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -155,5 +156,7 @@ def new(
     plugin, test = write_plugin(kind, name, out)
     typer.echo(f"plug-in: {plugin}")
     typer.echo(f"test:    {test}")
-    typer.echo(f"Try it:  pytest {test}")
+    typer.echo(
+        f"Try it:  pytest {test}" + ("" if find_spec("pytest") else "  (pip install 'tpstream[test]' has pytest)")
+    )
     typer.echo(f"Use it:  tpstream list {SECTIONS[kind]} --plugin {plugin}")

@@ -303,16 +303,9 @@ class Study(PolicyTables):
         """
         runs = max(len(records) for records in self.records.values())
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
+        curves = self._intervals()
         return regret_figure(
-            None if path is None else Path(path),
-            title,
-            self.rounds,
-            self._intervals(),
-            log_rounds=log_rounds,
-            bounds=bounds,
-            ax=ax,
-            log_y=log_y,
-            labels=labels,
+            path, title, self.rounds, curves, log_rounds=log_rounds, bounds=bounds, ax=ax, log_y=log_y, labels=labels
         )
 
     def _summary(self) -> Summary:

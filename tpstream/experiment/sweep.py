@@ -109,9 +109,8 @@ class Sweep(PolicyTables):
         matplotlib.figure.Figure
             The figure, which a notebook shows.
         """
-        place = None if path is None else Path(path)
         return sweep_figure(
-            place, self.name, self.table(), self.paths, log_values=log_values, ax=ax, log_y=log_y, labels=labels
+            path, self.name, self.table(), self.paths, log_values=log_values, ax=ax, log_y=log_y, labels=labels
         )
 
     def _summary(self) -> Summary:

@@ -89,7 +89,7 @@ def _arm_colours(arms: int) -> list[Any]:
 
 
 def log_figure(
-    path: Path | None,
+    path: str | Path | None,
     log: Log,
     *,
     ax: Axes | None = None,

@@ -106,34 +106,32 @@ def prepare_figure(path: Path) -> Path:
 
 
 @contextmanager
-def new_figure(path: Path | None, width: float, height: float) -> "Iterator[Figure]":
+def new_figure(path: str | Path | None, width: float, height: float) -> "Iterator[Figure]":
     """An empty figure of this size in inches; if there is a path, it is written there when the block ends."""
     import matplotlib as mpl  # noqa: PLC0415 (slow to import)
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    if path is not None:
-        prepare_figure(path)
+    place = None if path is None else prepare_figure(Path(path))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         # Notebooks know how to show a figure only once pyplot was imported, which nothing here does.
         figure._repr_png_ = partial(png_bytes, figure)  # type: ignore[attr-defined]
         yield figure
-        if path is not None:
-            save_figure(figure, path)
+        if place is not None:
+            save_figure(figure, place)
 
 
 @contextmanager
-def open_axes(path: Path | None, ax: "Axes | None", width: float, height: float) -> "Iterator[Axes]":
+def open_axes(path: str | Path | None, ax: "Axes | None", width: float, height: float) -> "Iterator[Axes]":
     """The axes to draw on: the given ones, else those of a new figure; written if there is a path."""
     if ax is None:
         with new_figure(path, width, height) as figure:
             yield figure.subplots()
         return
-    if path is not None:
-        prepare_figure(path)
+    place = None if path is None else prepare_figure(Path(path))
     yield ax
-    if path is not None:
-        save_figure(figure_of(ax), path)
+    if place is not None:
+        save_figure(figure_of(ax), place)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
@@ -177,7 +175,7 @@ def run_count(runs: int) -> str:
 
 
 def regret_figure(
-    path: Path | None,
+    path: str | Path | None,
     title: str,
     rounds: Ints,
     curves: Mapping[str, Interval],

@@ -36,7 +36,7 @@ FEWEST_LOGARITHMIC = 3
 
 
 def sweep_figure(
-    path: Path | None,
+    path: str | Path | None,
     title: str,
     table: pd.DataFrame,
     paths: list[str],
@@ -89,7 +89,7 @@ def sweep_figure(
 
 
 @contextmanager
-def _open_grid(path: Path | None, ax: "Axes | None", rows: int, columns: int) -> Iterator[Any]:
+def _open_grid(path: str | Path | None, ax: "Axes | None", rows: int, columns: int) -> Iterator[Any]:
     """The axes of the panels as an array (rows, columns): those of a new figure, or the given ones alone."""
     size = (8, 4.8) if rows * columns == 1 else (3.6 * columns + 1.6, 3.1 * rows + 1)
     if ax is None:

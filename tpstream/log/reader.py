@@ -149,7 +149,7 @@ class Log(Displayed):
         """
         from tpstream.figures.logs import log_figure  # noqa: PLC0415 (the one import upwards; see docs/design.md)
 
-        return log_figure(None if path is None else Path(path), self, ax=ax, log_y=log_y, labels=labels)
+        return log_figure(path, self, ax=ax, log_y=log_y, labels=labels)
 
     def _summary(self) -> Summary:
         header, events = self.header, self.reader.end

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.model.arrays import Floats
+from tpstream.model.display import number_text
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, TimedPolicy
@@ -31,6 +32,14 @@ class Divergence:
     """The index of every arm that the policy computes."""
     state: Any
     """The arrays of a policy in the shared form; None for another one."""
+
+    def rows(self) -> list[dict[str, str]]:
+        """Both decisions as rows of a table."""
+        arms = {"log": self.logged, "replay": self.decided}
+        return [
+            {"decision": who, "arm": str(arm), "index in the replay": number_text(float(self.indices[arm]))}
+            for who, arm in arms.items()
+        ]
 
 
 def follow(policy: Policy, batches: Iterable[Events], *, clairvoyant: bool) -> tuple[int, Divergence | None]:

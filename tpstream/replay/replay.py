@@ -70,14 +70,10 @@ class Replay(Displayed):
         found = self.divergence
         if found is None:
             return Summary(f"{title}: {counted(self.rounds, 'decision')}, all equal", facts, notes=self.notes)
-        arms = {"log": found.logged, "replay": found.decided}
         return Summary(
             f"{title}: differs in round {found.round:,}",
             [f"{counted(self.rounds - 1, 'decision')} before it are equal", *facts],
-            [
-                {"": who, "arm": str(arm), "its index in the replay": number_text(found.indices[arm])}
-                for who, arm in arms.items()
-            ],
+            found.rows(),
             self.notes,
         )
 
@@ -143,22 +139,14 @@ class WhatIf(Displayed):
         return pd.DataFrame(columns)
 
     def _summary(self) -> Summary:
-        curves = {self.policy: self.regret, self.other: self.other_regret}
-        colours, rounds = policy_colours(curves), np.arange(1, self.rounds + 1)
+        curves, rounds = {self.policy: self.regret, self.other: self.other_regret}, np.arange(1, self.rounds + 1)
+        finals = {policy: number_text(curve[-1]) if self.rounds else "none" for policy, curve in curves.items()}
+        colours = policy_colours(curves)
         parted = "all decisions are equal" if self.parting is None else f"apart from round {self.parting:,} on"
-        rows = [
-            {"policy": policy, "regret": number_text(curve[-1]) if self.rounds else "none"}
-            for policy, curve in curves.items()
-        ]
         return Summary(
             f"What if {self.other} had decided instead of {self.policy}: {counted(self.rounds, 'round')}",
-            [
-                f"regret {'+' * (self.difference > 0)}{number_text(self.difference)}",
-                f"log {self.log}",
-                f"the same arm in {self.common:.0%} of the rounds",
-                parted,
-            ],
-            rows,
+            [f"log {self.log}", f"the same arm in {self.common:.0%} of the rounds", parted],
+            [{"policy": policy, "regret": final} for policy, final in finals.items()],
             self.notes,
             {policy: Curve(rounds, curve, colours[policy]) for policy, curve in curves.items()},
             ("round", "pseudo-regret"),

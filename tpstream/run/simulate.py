@@ -98,8 +98,7 @@ class Run(Displayed):
         rounds, label = checkpoints(len(self.arms)), self.choice.label
         curves = {label: t_interval(self.regret[np.newaxis, rounds - 1])}
         title = f"{self.scenario.name}: {label}, seed {self.seed}, run {self.run}"
-        place = None if path is None else Path(path)
-        return regret_figure(place, title, rounds, curves, ax=ax, log_y=log_y, labels=labels, log_rounds=log_rounds)
+        return regret_figure(path, title, rounds, curves, ax=ax, log_y=log_y, labels=labels, log_rounds=log_rounds)
 
     def _summary(self) -> Summary:
         scenario, label = self.scenario, self.choice.label

@@ -206,7 +206,7 @@ class Trial(PolicyTables):
         """
         from tpstream.trial.figure import trial_figure  # noqa: PLC0415 (needs this module)
 
-        return trial_figure(None if path is None else Path(path), self, ax=ax, log_y=log_y, labels=labels)
+        return trial_figure(path, self, ax=ax, log_y=log_y, labels=labels)
 
     def _summary(self) -> Summary:
         from tpstream.trial.figure import summarise  # noqa: PLC0415 (needs this module)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def trial_figure(
-    path: Path | None,
+    path: str | Path | None,
     trial: "Trial",
     *,
     ax: "Axes | None" = None,
