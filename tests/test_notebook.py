@@ -17,7 +17,6 @@ from tpstream import (
     Diagnosis,
     Log,
     LogRegret,
-    PythonPolicy,
     Replay,
     Run,
     Scenario,
@@ -346,11 +345,9 @@ def test_completion_offers_what_users_need() -> None:
     assert scenario.model_copy() == scenario
 
 
-def test_importing_a_result_does_not_import_pyplot() -> None:
+def test_pyplot_keeps_no_figure(shown: Mapping[str, Any]) -> None:
     """No figure of ours touches the state of pyplot, so that a notebook shows each of them once."""
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
-
-
-def test_a_python_policy_has_help() -> None:
-    """The docstring says what the object must have."""
-    assert "(problem, parameters, stream) -> policy" in str(PythonPolicy.__doc__)
+    figures = [shown[name].plot() for name in DRAWN]
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert len(figures) == len(DRAWN)
+    assert pyplot is None or not pyplot.get_fignums()

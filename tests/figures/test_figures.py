@@ -25,6 +25,14 @@ def test_labels_keep_their_order(at: list[float], gap: float) -> None:
     assert all(moved[one] < moved[other] for one in range(len(at)) for other in range(len(at)) if at[one] < at[other])
 
 
+@given(heights, gaps, st.floats(0, 500))
+def test_labels_stay_above_the_lowest_place(at: list[float], gap: float, lowest: float) -> None:
+    """No label is below the axes, where the labels of ticks are; they still are a gap apart."""
+    moved = np.sort(spread_apart(np.array(at), gap, lowest))
+    assert moved[0] >= lowest
+    assert np.diff(moved).min(initial=gap) >= gap * (1 - 1e-9) - 1e-9
+
+
 def test_labels_with_room_stay() -> None:
     """Labels that are apart already are not moved."""
     assert spread_apart(np.array([30.0, 0.0, 10.0]), 10.0).tolist() == [30.0, 0.0, 10.0]
