@@ -21,6 +21,9 @@ CASES: dict[str, Sample] = {
     "price": ("price", {"items": 20}, {"price": 0.1, "rate": 0.7}, 30),
     "lottery-one": ("lottery", {"tickets": 10, "winners": "one"}, {"probability": 0.08, "prize": 5}, 10),
     "lottery-all": ("lottery", {"tickets": 10, "winners": "all"}, {"probability": 0.08, "prize": 0.1}, 10),
+    "churn": ("churn", {}, {"churn": 0.3, "concentration": 1.2, "activity": 0.5, "payment": 3}, 12),
+    "churn-alike": ("churn", {}, {"churn": 0.1, "activity": [0.9, 0.5, 0.1]}, 3),
+    "conversion": ("conversion", {"hazard": 0.2}, {"probability": 0.4, "median": 20, "maximum": 90}, 8),
     "trace": ("trace", {"file": "rows.csv", "draw": "resample"}, {}, 3),
 }
 
@@ -107,6 +110,9 @@ def test_settings_are_frozen(name: str) -> None:
         ("price", {"price": 1, "rate": -1}),
         ("lottery", {"probability": 1.5, "prize": 1}),
         ("lottery", {"probability": 0.5, "prize": 0}),
+        ("churn", {"churn": 1.0}),
+        ("churn", {"churn": 0.5, "concentration": 0}),
+        ("conversion", {"probability": -0.1, "median": 1, "maximum": 2}),
         ("trace", {"maximum": 0}),
     ],
 )

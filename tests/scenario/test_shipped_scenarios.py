@@ -14,6 +14,15 @@ SIZES = ((100, 10), (200, 20), (100, 50), (200, 100))
 SETTING_2 = [f"setting-{number}-{span}-{groups}" for number in ("2", "2.1", "2.2", "2.3") for span, groups in SIZES]
 SETTING_4 = [f"setting-4-{number}" for number in range(1, 11)]
 PAPER = ["setting-1", *SETTING_2, *SETTING_4, "setting-5", "spotify-like"]
+WORLDS = [
+    "impatient",
+    "lump-at-the-end",
+    "rare-conversions",
+    "subscriptions",
+    "ten-at-a-time",
+    "unequal-dropout",
+    "unrelated-maxima",
+]
 APPLICATIONS = ["e-commerce", "e-commerce-weekly", "lottery-all", "lottery-one", "medical-trial", "playlist"]
 
 
@@ -25,12 +34,10 @@ def means_of(scenario: Scenario) -> Floats:
 
 
 def test_all_expected_files_ship() -> None:
-    """Every setting of the paper and every application has its file, in its folder."""
-    found = {(path.parent.name, path.name) for path in shipped().values()}
-    expected = {("paper", f"{name}.toml") for name in PAPER} | {
-        ("applications", f"{name}.toml") for name in APPLICATIONS
-    }
-    assert found >= expected
+    """Every setting of the paper, every application and every world has its file, in its folder."""
+    found = {(path.parent.name, path.stem) for path in shipped().values()}
+    folders = {"paper": PAPER, "applications": APPLICATIONS, "worlds": WORLDS}
+    assert found >= {(folder, name) for folder, names in folders.items() for name in names}
 
 
 def test_listed_in_natural_order() -> None:
@@ -120,6 +127,15 @@ def test_moments_of_spotify_like() -> None:
 def test_groups_of_applications(name: str, groups: int) -> None:
     """A batch may sell in a day and one card wins once: one group; independent tickets: a group each."""
     assert Scenario.load(name).problem().groups == groups
+
+
+def test_means_have_nothing_to_do_with_maxima() -> None:
+    """In unrelated-maxima the arm with the largest maximum has the smallest mean, and the best has a middling one."""
+    scenario = Scenario.load("unrelated-maxima")
+    means, maxima = means_of(scenario), scenario.problem().maxima
+    assert means.argmin() == maxima.argmax()
+    assert abs(np.corrcoef(means, maxima)[0, 1]) < 0.5
+    assert sorted(maxima).index(maxima[means.argmax()]) == 3
 
 
 def test_installed_scenarios_come_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

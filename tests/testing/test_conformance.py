@@ -28,6 +28,8 @@ REWARDS_TRIED: dict[str, list[tuple[Keys, list[Keys]]]] = {
         ({"tickets": 12, "winners": winners}, [{"probability": p, "prize": 7.0} for p in (0.0, 0.1, 1.0)])
         for winners in ("one", "all")
     ],
+    "churn": [({}, [{"churn": 0.2, "concentration": 1.0, "payment": 9.0}, {"churn": 0.5, "activity": [0.5] * 12}])],
+    "conversion": [({"hazard": 0.2}, [{"probability": p, "median": 20.0, "maximum": 90.0} for p in (0.03, 1.0)])],
     "trace": [({"file": "rewards.csv", "draw": draw}, [{}, {"maximum": 99.0}]) for draw in ("sequence", "resample")],
 }
 LAG: Keys = {"kind": "constant", "lag": 3}

@@ -10,6 +10,8 @@ REWARDS = Registry(
         "playlist": "tpstream.rewards.playlist:PlaylistSettings",
         "price": "tpstream.rewards.price:PriceSettings",
         "lottery": "tpstream.rewards.lottery:LotterySettings",
+        "churn": "tpstream.rewards.churn:ChurnSettings",
+        "conversion": "tpstream.rewards.conversion:ConversionSettings",
         "trace": "tpstream.rewards.trace:TraceSettings",
     },
     needs=("settings", "arm_settings", "build"),
