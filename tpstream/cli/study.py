@@ -29,8 +29,11 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import (
     amount,
+    in_currency,
     interval,
+    money_json,
     print_json,
+    print_money,
     print_table,
     records,
     report_failures,
@@ -186,12 +189,13 @@ def sweep(
     if output.as_json:
         shown = {"scenario": result.name, "seed": result.seed, "cells": records(table), "notes": _tied_cells(result)}
         rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
-        print_json({**shown, **rest, "figure": figure, "out": folder.out})
+        print_json({**shown, **money_json(result, result.paths), **rest, "figure": figure, "out": folder.out})
     else:
         shown_rows = [row for study in result.studies for row in _rows(study)]
         cells = [{path: str(row[path]) for path in result.paths} for row in table.to_dict("records")]
         rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
-        print_table(rows, title=f"{result.name}: final regret (seed {result.seed})")
+        print_table(rows, title=f"{result.name}: final regret{in_currency(result)} (seed {result.seed})")
+        print_money(result, "money after the last round", result.paths)
         for note in _tied_cells(result):
             typer.echo(f"note: {note}")
         _show_places(output, figure, folder.out)
@@ -239,6 +243,7 @@ def show_study(
             "no_best_arm": study.no_best_arm,
             "policies": records(table),
             "curves": records(study.curves(study.chosen)),
+            **money_json(study),
             "contrasts": records(study.contrasts()),
             "pulls": records(study.pulls()),
             "failures": records(study.failed()),
@@ -249,8 +254,9 @@ def show_study(
         }
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
-    title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
-    print_table(_rows(study), title=title)
+    after = f"after {int(study.rounds[-1]):,} rounds"
+    print_table(_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_money(study, f"money {after}")
     if study.no_best_arm is not None:
         _show_arms(study)
     if len(study.chosen) > 1:

@@ -209,6 +209,7 @@ def make_study(
             for choice, records in found
             for run, reason in records.failures.items()
         ),
+        currency=scenario.money,
     )
 
 

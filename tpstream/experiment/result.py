@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tpstream.analysis import intervals
 from tpstream.analysis.columns import TABLES
+from tpstream.analysis.money import MEASURES, money_table
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import Records
@@ -91,6 +92,8 @@ class Study:
         The log files of every policy, if logs were asked for.
     failures
         The runs that failed.
+    currency
+        How amounts of money are written, empty if no currency is given; None if rewards are not money.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Study:
     records: Mapping[str, Records]
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
+    currency: str | None = None
     _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def measure(self, policy: str, name: str) -> NDArray[Any]:
@@ -149,8 +153,8 @@ class Study:
         return self._cache[policy]
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables by name: what a study's folder gets as files."""
-        return {
+        """All tables by name: what a study's folder gets as files; `money` is there if rewards are money."""
+        tables = {
             "table": self.table(),
             "results": self.results(),
             "contrasts": self.contrasts(),
@@ -159,6 +163,7 @@ class Study:
             "failures": self.failed(),
             "times": self.times(),
         }
+        return tables if self.currency is None else {**tables, "money": self.money()}
 
     def table(self) -> pd.DataFrame:
         """Final regret and how well the best arm was found, a row for each policy.
@@ -245,6 +250,19 @@ class Study:
             columns = {"regret": curve.mean[places], "low": curve.low[places], "high": curve.high[places]}
             frames.append(pd.DataFrame({"policy": policy, "round": wanted, **columns}))
         return _stacked(frames, "curves")
+
+    def money(self, rounds: Sequence[int] | Ints | None = None) -> pd.DataFrame:
+        """What was earned, expected, outstanding, late and lost at these checkpoints (default: all), with intervals.
+
+        A row for each policy and round; docs/columns.md defines the columns. StudyError if rewards are not money.
+        """
+        if self.currency is None:
+            raise StudyError(f'{self.name}: rewards are not money; say what they are paid in, as in currency = "EUR"')
+        wanted = self.rounds if rounds is None else np.asarray(rounds, dtype=np.int64)
+        policies = [policy for policy, records in self.records.items() if len(records)]
+        found = {policy: {name: self.measure(policy, name) for name in MEASURES} for policy in policies}
+        regret = {policy: self.regret(policy) for policy in policies}
+        return money_table(found, regret, self.means, self.rounds, self._places(wanted))
 
     def contrast(self, first: str, second: str) -> Contrast:
         """The difference of two policies' final regrets, paired by run."""
