@@ -126,7 +126,7 @@ def test_a_price_model_is_money_without_a_currency() -> None:
     keys = Scenario.load("e-commerce").resolved()
     assert Scenario(**{key: value for key, value in keys.items() if key != "currency"}).money == ""
     assert small(currency="EUR").money == "EUR"
-    with pytest.raises(ScenarioError, match="currency: must be one word of at most 8 letters, e.g. EUR, got 'Euro and"):
+    with pytest.raises(ScenarioError, match="currency: must be one word of at most 8 letters"):
         small(currency="Euro and Cent")
 
 

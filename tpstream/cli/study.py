@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
 INFORMED = ("oracle", "ucb1")
-"""Kinds of policies that see what nobody sees in earnest: the means, or a pull's total at once."""
+"""Kinds of policies that are told what no real decision maker knows: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
@@ -326,7 +326,7 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
 
 
 def _yardstick(table: "pd.DataFrame") -> str | None:
-    """The policy with the smallest regret of those that can be used in earnest; None if there is none."""
+    """The policy with the smallest regret, of those that know no more than a real decision maker; None without one."""
     usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
     return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 
@@ -336,8 +336,8 @@ def _show_value(value: "pd.DataFrame") -> None:
     rows = []
     for row in value.to_dict("records"):
         known = not math.isnan(row["fraction"])
-        recovered = f"{row['fraction']:.1%}" if known else "undefined"
-        around = f"{row['low']:.1%} to {row['high']:.1%}" if known else ""
+        recovered = f"{row['fraction']:,.1%}" if known else "undefined"
+        around = f"{row['low']:,.1%} to {row['high']:,.1%}" if known else ""
         rows.append({"policy": row["policy"], "recovered": recovered, "95 % interval (Fieller)": around})
     cost = value.iloc[0]
     sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"

@@ -314,12 +314,23 @@ class Study:
         return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
 
     def plot(self, path: str | Path, *, log_rounds: bool = False, bounds: Sequence[Bound] = ()) -> Path:
-        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given."""
+        """Draw regret over rounds to a file (PNG, SVG or PDF by its ending), with bounds of the theory if given.
+
+        Where rewards are money, what was earned is drawn beside it.
+        """
         from tpstream.figures.style import regret_figure, run_count  # noqa: PLC0415 (Matplotlib is slow to import)
 
         runs = max(len(records) for records in self.records.values())
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
-        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
+        if self.currency is None:
+            regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
+        else:
+            from tpstream.figures.money import money_figure  # noqa: PLC0415 (as above)
+
+            curves, best = self._intervals(), self.rounds * self.means.max()
+            earned = {policy: intervals.t_interval(self.measure(policy, "earned")) for policy in curves}
+            shown = (Path(path), title, self.rounds, curves, earned, best, self.currency)
+            money_figure(*shown, log_rounds=log_rounds, bounds=bounds)
         return Path(path)
 
     def _of(self, policy: str) -> Records:

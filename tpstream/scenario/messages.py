@@ -104,11 +104,10 @@ def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> st
             return error["msg"]
         case "string_too_short" if error["ctx"]["min_length"] == 1:
             return f"must not be empty, got {quote(error['input'])}"
-        case "string_pattern_mismatch" if error["ctx"]["pattern"] in PATTERNS:
-            return f"{PATTERNS[error['ctx']['pattern']]}, got {quote(error['input'])}"
         case kind:
             context = {name: _bound(value) for name, value in error.get("ctx", {}).items()}
             message = MESSAGES[kind].format(**context) if kind in MESSAGES else error["msg"]
+            message = PATTERNS.get(context.get("pattern", ""), message)
             return f"{message}, got {quote(error['input'])}{remedy(error)}"
 
 
