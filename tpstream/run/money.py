@@ -135,8 +135,7 @@ def add_rounds(
     for place in range(arms.size - before):
         round = cursor[0] + 1
         cursor[0] = round
-        if round > before:
-            settled[0] += totals[place]  # of the pull of round - span + 1, which is closed now
+        settled[0] += totals[place]  # of the pull of round - span + 1, which is closed now; 0 before the first one
         if rounds[cursor[1]] == round:
             received, due = settled[0], 0.0
             for back in range(min(round, before) - 1, -1, -1):
