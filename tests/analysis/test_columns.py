@@ -25,7 +25,7 @@ def page() -> str:
 
 def test_tables_have_the_columns_of_the_register(tmp_path: Path) -> None:
     """Every table has the columns of the register, in its order."""
-    study = compare(small(), ["ucb1", "delayed-ucb1", "uniform"], runs=2, logs=tmp_path)
+    study = compare(small(currency="EUR"), ["ucb1", "delayed-ucb1", "uniform"], runs=2, logs=tmp_path)
     judged = trial(small(), ["ucb1"], runs=2)
     tables = study.tables() | {"value": study.value(), "trial": judged.table(), "choices": judged.choices()}
     tables["regret"] = log_regret(tmp_path).table()

@@ -64,6 +64,8 @@ def test_a_line_on_another_is_dashed() -> None:
     line = np.linspace(0.0, 100.0, 30)
     styles = line_styles({"below": line, "above": line + 0.5, "apart": line * 0.9, "shorter": line[:3]})
     assert styles == {"below": "-", "above": DASHED, "apart": "-", "shorter": "-"}
+    mostly = np.where(np.arange(30) < 25, line, line + 5.0)
+    assert line_styles({"below": line, "above": mostly}) == {"below": "-", "above": DASHED}
 
 
 def test_numbers_are_written_for_people() -> None:

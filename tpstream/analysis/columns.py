@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Show = Literal["text", "count", "amount", "difference", "share", "percent", "seconds", "time", "factor"]
+Show = Literal["text", "count", "amount", "money", "difference", "share", "percent", "seconds", "time", "factor"]
 """How a value is written for people; see `show_value` in cli/output.py."""
 
 
@@ -30,10 +30,15 @@ def ends(name: str, method: str, unit: str = "") -> tuple[Column, Column]:
     return Column(low, meaning, unit), Column(high, "its upper end", unit)
 
 
+def money(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """A column of the table `money`, and the two of its interval, which is not printed."""
+    return Column(name, meaning, REWARD, name, "money"), *ends(name, "Student's", REWARD)
+
+
+REWARD = "reward"
 POLICY = Column("policy", "the policy's label", title="policy")
 RUNS = Column("runs", "runs that were finished", "runs", "runs", "count")
 FAILED = Column("failed", "runs that failed", "runs")
-REWARD = "reward"
 CUT = "Student's, cut at the smallest and largest possible value"
 TIED = "no value if all arms are equally good"
 
@@ -130,6 +135,38 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("low", "lower end of the 95 % interval of pulls (Student's)", "pulls"),
         Column("high", "its upper end", "pulls"),
         Column("share", "share of all pulls", "share"),
+    ),
+    "money": (
+        POLICY,
+        Column("round", "the checkpoint"),
+        Column("runs", "runs that were finished", "runs"),
+        Column(
+            "earned",
+            "the sum of all parts that were credited up to and including the time of this round",
+            REWARD,
+            "earned",
+            "money",
+            ("earned_low", "earned_high"),
+        ),
+        *ends("earned", "Student's", REWARD),
+        *money(
+            "expected",
+            "for every pull up to this round, the mean of its arm: what the pulls pay on average, sooner or later",
+        ),
+        *money(
+            "outstanding",
+            "what open pulls are expected to pay yet: for every pull that is open after this round, the mean of its "
+            "arm minus what it was credited with so far (a part that is known to be lost is not taken off)",
+        ),
+        *money("late", "the sum of the parts that arrived after their pull was closed, which are never credited"),
+        Column(
+            "lost_parts",
+            "how many parts are known never to arrive; what they would have paid is not known",
+            "parts",
+            "lost parts",
+            "count",
+        ),
+        *ends("lost_parts", "Student's", "parts"),
     ),
     "times": (
         POLICY,

@@ -3,38 +3,40 @@
 After round t, with mu* the largest mean of an arm and mu_i that of the arm pulled in round i:
 
 - pseudo-regret: the sum over rounds i <= t of mu* - mu_i; what was lost in expectation, counted at the pull;
-- shortfall: t mu* minus all that was delivered by the instant of round t; what the account lacks against pulls of the
-  best arm that had paid at once, in expectation;
-- outstanding: the sum over pulls that are open after round t of mu_i minus what they paid so far; what is
-  still due, in expectation.
+- shortfall: t mu* minus what was earned; how much less was credited than if every pull had been of the best arm and
+  had paid its mean at once;
+- outstanding: the sum over pulls that are open after round t of mu_i minus what they were credited with so far; what is
+  still to come, in expectation.
 
 So shortfall = pseudo-regret + outstanding + luck, where luck is the sum over closed pulls of mu_i minus what they paid.
+What was earned and what is outstanding is found as in analysis/money.py, also where rewards are not money.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.logs import WorldLogs, gather
+from tpstream.analysis.money import MEASURES, Account as EventAccount, Curves, money_table
 from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PARTIAL, PULL, Kind
-from tpstream.model.numba_support import compiled_loop
+from tpstream.model.events import Kind
 from tpstream.model.world import Problem
+from tpstream.rewards.base import money_unit
 
 if TYPE_CHECKING:
     from tpstream.analysis.theory import Bound, PolicyGroups
 
-NEEDED = ("time", "kind", "round", "arm", "value")
+NEEDED = ("time", "kind", "round", "pull", "arm", "value")
 """The columns of a log that are read."""
 
 
@@ -44,10 +46,14 @@ class Account:
 
     counts: Ints
     """Pulls of every arm (last axis)."""
-    delivered: Floats | None = None
-    """What the parts that were credited paid; this and all below is None if only the pulls are known."""
+    earned: Floats | None = None
+    """The sum of the parts that were credited; this and all below is None if only the pulls are known."""
     outstanding: Floats | None = None
     """What the open pulls are still expected to pay."""
+    late: Floats | None = None
+    """The sum of the parts that came after their pull was closed."""
+    lost_parts: Ints | None = None
+    """The number of parts that are known never to arrive."""
     open: Ints | None = None
     """The number of open pulls."""
     paid_later: Floats | None = None
@@ -72,6 +78,8 @@ class LogRegret(PolicyTables):
         What a reader should know: which logs are torn, where the curves end.
     known
         The policies as the theory of regret bounds knows them.
+    currency
+        How amounts of money are written, empty if the currency is not known; None if rewards are not money.
     """
 
     name: str
@@ -82,6 +90,7 @@ class LogRegret(PolicyTables):
     notes: tuple[str, ...]
     problem: Problem
     known: "tuple[PolicyGroups, ...]"
+    currency: str | None = None
 
     @property
     def no_best_arm(self) -> str | None:
@@ -100,9 +109,9 @@ class LogRegret(PolicyTables):
         return pseudo_regret(self.accounts[policy].counts, self.means)
 
     def shortfall(self, policy: str) -> Floats | None:
-        """What was delivered too little, of every run at every checkpoint."""
-        delivered = self.accounts[policy].delivered
-        return None if delivered is None else self.rounds * self.means.max() - delivered
+        """How much less was earned than the best arm pays on average, of every run at every checkpoint."""
+        earned = self.accounts[policy].earned
+        return None if earned is None else self.rounds * self.means.max() - earned
 
     def intervals(self, policy: str) -> dict[str, Interval]:
         """Mean and 95 % interval over runs, by the name of the curve; that of regret is cut at what is possible."""
@@ -130,6 +139,16 @@ class LogRegret(PolicyTables):
         on_best = account.counts[:, -1, best_arms(self.means)].sum()
         row["best_arm_share"] = np.nan if all_equal(self.means) else float(on_best / account.counts[:, -1].sum())
         return row
+
+    def money(self) -> pd.DataFrame:
+        """What was earned, expected, outstanding, late and lost at every checkpoint; empty if only pulls are known.
+
+        The table is that of `Study.money`, also where rewards are not money.
+        """
+        known = [policy for policy, account in self.accounts.items() if account.earned is not None]
+        found = {policy: {name: getattr(self.accounts[policy], name) for name in MEASURES} for policy in known}
+        regret = {policy: self.regret(policy) for policy in known}
+        return money_table(found, regret, self.means, self.rounds, np.arange(len(self.rounds)))
 
     def curves(self) -> pd.DataFrame:
         """Every curve with its 95 % interval at every checkpoint; a row for each policy, curve and round."""
@@ -209,7 +228,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
         means=np.array(header.means),
         rounds=rounds[:reach],
         accounts={
-            policy: _account([sums for sums, _ in of_policy], reach, only_pulls=only_pulls)
+            policy: _account([curves for curves, _ in of_policy], reach, only_pulls=only_pulls)
             for policy, of_policy in runs.items()
         },
         notes=_notes(found, without_deliveries, int(rounds[reach - 1])),
@@ -218,94 +237,54 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
             (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
             for policy, logs in found.logs.items()
         ),
+        currency=money_unit(header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")),
     )
 
 
-class RunSums(NamedTuple):
-    """What one run did up to each checkpoint; the last row is for the end of its log."""
-
-    counts: Ints
-    delivered: Floats
-    outstanding: Floats
-    open: Ints
-
-
-def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[RunSums, int]:
-    """The sums of one run, and the number of checkpoints up to which its log is whole."""
-    means, rows = np.array(log.header.means), len(rounds) + 1
-    sums = RunSums(
-        counts=np.zeros((rows, len(means)), dtype=np.int64),
-        delivered=np.zeros(rows),
-        outstanding=np.zeros(rows),
-        open=np.zeros(rows, dtype=np.int64),
-    )
+def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]:
+    """What happened in one run, and the number of checkpoints up to which its log is whole."""
+    means = np.array(log.header.means)
+    account = EventAccount(means, rounds, log.header.horizon)
     if only_pulls:
         arms = log.columns(["arm"], [Kind.PULL])["arm"]
-        _check_arms(log, arms)
+        _check_numbers(log, "arm", arms, 0, len(means) - 1)
         counter, pulls = PullCounts(len(means), rounds), len(arms)
         counter.add(arms)
-        sums.counts[:-1] = counter.counts()
+        curves = account.curves()
+        curves.counts[:-1] = counter.counts()
     else:
-        moment, row = np.full(1, -math.inf), np.zeros(1, dtype=np.int64)
         for columns in log.reader.batches(NEEDED):
-            _check_arms(log, columns["arm"])
-            _add(tuple(columns[name] for name in NEEDED), rounds, means, moment, row, sums)
-        pulls = int(sums.counts.sum())
-        for part in sums:
-            np.cumsum(part, axis=0, out=part)
+            _check_numbers(log, "arm", columns["arm"], 0, len(means) - 1)
+            _check_numbers(log, "pull", columns["pull"], 1, log.header.horizon)
+            account.add(*(columns[name] for name in NEEDED))
+        curves = account.curves()
+        pulls = int(curves.counts.sum())
+        np.cumsum(curves.counts, axis=0, out=curves.counts)
     reach = int(np.searchsorted(rounds, pulls if log.complete else pulls - 1, side="right"))
     if reach == 0:
         raise LogError(f"{log.path}: has no whole round ({log.truncated or 'no decision'}); leave it out")
-    return sums, reach
+    return curves, reach
 
 
-@compiled_loop
-def _add(columns: Any, rounds: Ints, means: Floats, moment: Floats, row: Ints, sums: RunSums) -> None:
-    """Add each event to the row of the first checkpoint that knows of it.
-
-    `moment[0]` is the time of the last decision, `row[0]` the row of the last event.
-    """
-    time, kind, round, arm, value = columns
-    here = row[0]
-    for event in range(kind.size):
-        if kind[event] == PULL:
-            moment[0] = time[event]
-        # What comes after the moment of a decision is known at the next decision only.
-        reached = round[event] if time[event] == moment[0] else round[event] + 1
-        while here < rounds.size and rounds[here] < reached:
-            here += 1
-        if kind[event] == PULL:
-            sums.counts[here, arm[event]] += 1
-            sums.outstanding[here] += means[arm[event]]
-            sums.open[here] += 1
-        elif kind[event] == PARTIAL:
-            sums.delivered[here] += value[event]
-            sums.outstanding[here] -= value[event]
-        elif kind[event] == CLOSED:
-            sums.outstanding[here] -= means[arm[event]] - value[event]
-            sums.open[here] -= 1
-    row[0] = here
+def _check_numbers(log: Log, what: str, numbers: Ints, first: int, last: int) -> None:
+    """Refuse arms and pulls that cannot be counted; the other rules of a log are for `replay` to check."""
+    if len(numbers) and not first <= numbers.min() <= numbers.max() <= last:
+        article = "an" if what == "arm" else "a"
+        raise LogError(f"{log.path}: {article} {what} is outside of {first} to {last}; `tpstream replay` says where")
 
 
-def _check_arms(log: Log, arms: Ints) -> None:
-    """Refuse arms that cannot be counted; the other rules of a log are for `replay` to check."""
-    last = len(log.header.arms) - 1
-    if len(arms) and not 0 <= arms.min() <= arms.max() <= last:
-        raise LogError(f"{log.path}: an arm is outside of 0 to {last}; `tpstream replay` says where")
-
-
-def _account(runs: list[RunSums], reach: int, *, only_pulls: bool) -> Account:
-    """The account of a policy from the sums of its runs, up to the checkpoint that all logs reach."""
-    stacked = {name: np.stack([getattr(sums, name)[:reach] for sums in runs]) for name in RunSums._fields}
+def _account(runs: list[Curves], reach: int, *, only_pulls: bool) -> Account:
+    """The account of a policy from those of its runs, up to the checkpoint that all logs reach."""
+    stacked = {name: np.stack([getattr(curves, name)[:reach] for curves in runs]) for name in Curves._fields}
     if only_pulls:
         return Account(stacked["counts"])
-    return Account(**stacked, paid_later=np.array([_paid_later(sums, reach) for sums in runs]))
+    return Account(**stacked, paid_later=np.array([_paid_later(curves, reach) for curves in runs]))
 
 
-def _paid_later(sums: RunSums, reach: int) -> float:
-    """What was delivered after the last checkpoint; NaN unless all pulls were closed by the log's end."""
-    known = sums.open[-1] == 0 and reach == len(sums.open) - 1
-    return float(sums.delivered[-1] - sums.delivered[reach - 1]) if known else math.nan
+def _paid_later(curves: Curves, reach: int) -> float:
+    """What was credited after the last checkpoint; NaN unless all pulls were closed by the log's end."""
+    known = curves.open[-1] == 0 and reach == len(curves.open) - 1
+    return float(curves.earned[-1] - curves.earned[reach - 1]) if known else math.nan
 
 
 def _notes(found: WorldLogs, without_deliveries: list[Log], last: int) -> tuple[str, ...]:

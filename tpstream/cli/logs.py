@@ -19,7 +19,18 @@ from tpstream.cli.options import (
     load_plugins,
     option,
 )
-from tpstream.cli.output import TABLE_ENDINGS, pick, print_json, print_table, records, show_row, write_table
+from tpstream.cli.output import (
+    TABLE_ENDINGS,
+    in_currency,
+    money_json,
+    pick,
+    print_json,
+    print_money,
+    print_table,
+    records,
+    show_row,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis
@@ -176,7 +187,7 @@ def regret(
         write_table(curves, result.curves())
     if output.as_json:
         shown = {"scenario": result.name, "policies": records(table), "no_best_arm": result.no_best_arm}
-        print_json({**shown, "notes": result.notes})
+        print_json({**shown, **money_json(result), "notes": result.notes})
         return
     _show_regret(result, records(table))
     output.add("note", *result.notes)
@@ -189,8 +200,10 @@ def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
     hidden = () if later else ("paid_later",)
     rows = [show_row("regret", {name: row[name] for name in row if name not in hidden}) for row in found]
     several = any(row["runs"] > 1 for row in found)
-    title = f"{result.name}: after {int(result.rounds[-1]):,} rounds"
-    print_table(rows, title=title + (" (brackets: 95 % intervals)" if several else ""))
+    after = f"after {int(result.rounds[-1]):,} rounds"
+    around = " (brackets: 95 % intervals)" if several else ""
+    print_table(rows, title=f"{result.name}: {after}{in_currency(result)}{around}")
+    print_money(result, f"money {after}")
     if result.no_best_arm is not None:
         shares = {policy: result.shares(policy)[-1].tolist() for policy in result.accounts}
         arms = [

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.progress import Progress as RichProgress
 
-    from tpstream.experiment.result import FailedRun
+    from tpstream.analysis.log_regret import LogRegret
+    from tpstream.experiment.result import FailedRun, Study
+    from tpstream.experiment.sweep import Sweep
 
 WIDE = 120
 """The width of a table that goes to a file or another program."""
@@ -27,6 +30,8 @@ FAILED = 1
 """The exit code of a study in which runs failed; the others are in its results."""
 MOST_SHOWN = 10
 """Failed runs that are shown one by one."""
+NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
+"""What stands at the right of its column: a number, with a currency or without."""
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
 
 
@@ -100,7 +105,7 @@ def print_table(rows: Sequence[Mapping[str, str]], title: str | None = None) -> 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     columns = list(dict.fromkeys(column for row in rows for column in row))
     for column in columns:
-        numeric = all(row.get(column, "").replace(",", "").replace(".", "").rstrip("%").isdigit() for row in rows)
+        numeric = all(NUMBER.fullmatch(row.get(column, "")) for row in rows)
         first = column == columns[0]
         table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first)
     for row in rows:
@@ -121,7 +126,7 @@ def interval(low: float, high: float) -> str:
     return f"{amount(low)} to {amount(high)}"
 
 
-def show_value(value: float | str | None, show: Show) -> str:
+def show_value(value: float | str | None, show: Show, currency: str = "") -> str:
     """A value of a table as people read it; "none" where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "" if show == "factor" else "none"
@@ -130,18 +135,20 @@ def show_value(value: float | str | None, show: Show) -> str:
     if show == "seconds":
         return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
     forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%", "time": ",.1f"}
+    if show == "money":
+        return f"{currency} {amount(value, ',.2f', large=1000)}".lstrip()
     if show == "factor":
         return f"{value:,.1f}x" if math.isfinite(value) else ""
     return amount(value) if show == "amount" else f"{value:{forms[show]}}"
 
 
-def show_row(table: str, row: Mapping[Any, Any]) -> dict[str, str]:
+def show_row(table: str, row: Mapping[Any, Any], currency: str = "") -> dict[str, str]:
     """A row of a table (see analysis/columns.py) as it is printed: texts by title, intervals in brackets."""
     cells = {}
     for column in TABLES[table]:
         if not column.title or column.name not in row:
             continue
-        cells[column.title] = show_value(row[column.name], column.show)
+        cells[column.title] = show_value(row[column.name], column.show, currency)
         if column.interval is None:
             continue
         low, high = (show_value(row[end], column.show) for end in column.interval)
@@ -151,6 +158,39 @@ def show_row(table: str, row: Mapping[Any, Any]) -> dict[str, str]:
         elif known:
             cells[column.title] += f" ({low} to {high})"
     return cells
+
+
+def print_money(result: "Study | Sweep | LogRegret", title: str, cells: Sequence[str] = ()) -> None:
+    """Print the table `money` after the last round, where rewards are money; `cells` are the paths of a sweep.
+
+    What is late or lost is left out where nothing is.
+    """
+    if result.currency is None:
+        return
+    table = last_money(result, cells)
+    hidden = [name for name in ("late", "lost_parts") if not table[name].any()]
+    found = table.drop(columns=hidden).to_dict("records")
+    rows = [{path: str(row[path]) for path in cells} | show_row("money", row, result.currency) for row in found]
+    if rows:
+        print_table(rows, title)
+
+
+def last_money(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> "pd.DataFrame":
+    """The rows of the table `money` for the last round."""
+    return result.money().drop_duplicates([*cells, "policy"], keep="last")
+
+
+def money_json(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:
+    """The currency and the table `money` after the last round, for JSON; null and no rows where there is no money."""
+    return {
+        "currency": result.currency,
+        "money": [] if result.currency is None else records(last_money(result, cells)),
+    }
+
+
+def in_currency(result: "Study | Sweep | LogRegret") -> str:
+    """What a title says about the unit of regret, where rewards are money and the currency is known."""
+    return f" in {result.currency}" if result.currency else ""
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -29,8 +29,11 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import (
     amount,
+    in_currency,
     interval,
+    money_json,
     print_json,
+    print_money,
     print_table,
     records,
     report_failures,
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
 INFORMED = ("oracle", "ucb1")
-"""Kinds of policies that see what nobody sees in earnest: the means, or a pull's total at once."""
+"""Kinds of policies that are told what no real decision maker knows: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
@@ -186,12 +189,13 @@ def sweep(
     if output.as_json:
         shown = {"scenario": result.name, "seed": result.seed, "cells": records(table), "notes": _tied_cells(result)}
         rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
-        print_json({**shown, **rest, "figure": figure, "out": folder.out})
+        print_json({**shown, **money_json(result, result.paths), **rest, "figure": figure, "out": folder.out})
     else:
         shown_rows = [row for study in result.studies for row in _rows(study)]
         cells = [{path: str(row[path]) for path in result.paths} for row in table.to_dict("records")]
         rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
-        print_table(rows, title=f"{result.name}: final regret (seed {result.seed})")
+        print_table(rows, title=f"{result.name}: final regret{in_currency(result)} (seed {result.seed})")
+        print_money(result, "money after the last round", result.paths)
         for note in _tied_cells(result):
             typer.echo(f"note: {note}")
         _show_places(output, figure, folder.out)
@@ -239,6 +243,7 @@ def show_study(
             "no_best_arm": study.no_best_arm,
             "policies": records(table),
             "curves": records(study.curves(study.chosen)),
+            **money_json(study),
             "contrasts": records(study.contrasts()),
             "pulls": records(study.pulls()),
             "failures": records(study.failed()),
@@ -249,8 +254,9 @@ def show_study(
         }
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
-    title = f"{study.name}: regret after {int(study.rounds[-1]):,} rounds (seed {study.seed})"
-    print_table(_rows(study), title=title)
+    after = f"after {int(study.rounds[-1]):,} rounds"
+    print_table(_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_money(study, f"money {after}")
     if study.no_best_arm is not None:
         _show_arms(study)
     if len(study.chosen) > 1:
@@ -320,7 +326,7 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
 
 
 def _yardstick(table: "pd.DataFrame") -> str | None:
-    """The policy with the smallest regret of those that can be used in earnest; None if there is none."""
+    """The policy with the smallest regret, of those that know no more than a real decision maker; None without one."""
     usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
     return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 
@@ -330,8 +336,8 @@ def _show_value(value: "pd.DataFrame") -> None:
     rows = []
     for row in value.to_dict("records"):
         known = not math.isnan(row["fraction"])
-        recovered = f"{row['fraction']:.1%}" if known else "undefined"
-        around = f"{row['low']:.1%} to {row['high']:.1%}" if known else ""
+        recovered = f"{row['fraction']:,.1%}" if known else "undefined"
+        around = f"{row['low']:,.1%} to {row['high']:,.1%}" if known else ""
         rows.append({"policy": row["policy"], "recovered": recovered, "95 % interval (Fieller)": around})
     cost = value.iloc[0]
     sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"

@@ -210,6 +210,7 @@ def make_study(
             for choice, records in found
             for run, reason in records.failures.items()
         ),
+        currency=scenario.money,
     )
 
 

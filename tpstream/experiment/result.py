@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tpstream.analysis import intervals
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import Contrast, paired
+from tpstream.analysis.money import MEASURES, money_table
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import Records
@@ -67,6 +68,8 @@ class Study(PolicyTables):
         The log files of every policy, if logs were asked for.
     failures
         The runs that failed.
+    currency
+        How amounts of money are written, empty if no currency is given; None if rewards are not money.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Study(PolicyTables):
     records: Mapping[str, Records]
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
+    currency: str | None = None
     _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def measure(self, policy: str, name: str) -> NDArray[Any]:
@@ -125,8 +129,8 @@ class Study(PolicyTables):
         return self._cache[policy]
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables by name: what a study's folder gets as files."""
-        return {
+        """All tables by name: what a study's folder gets as files; `money` is there if rewards are money."""
+        tables = {
             "table": self.table(),
             "results": self.results(),
             "contrasts": self.contrasts(),
@@ -135,6 +139,7 @@ class Study(PolicyTables):
             "failures": self.failed(),
             "times": self.times(),
         }
+        return tables if self.currency is None else {**tables, "money": self.money()}
 
     def table(self) -> pd.DataFrame:
         """Final regret and how well the best arm was found, a row for each policy.
@@ -222,6 +227,19 @@ class Study(PolicyTables):
             frames.append(pd.DataFrame({"policy": policy, "round": wanted, **columns}))
         return _stacked(frames, "curves")
 
+    def money(self, rounds: Sequence[int] | Ints | None = None) -> pd.DataFrame:
+        """What was earned, expected, outstanding, late and lost at these checkpoints (default: all), with intervals.
+
+        A row for each policy and round; docs/columns.md defines the columns. StudyError if rewards are not money.
+        """
+        if self.currency is None:
+            raise StudyError(f'{self.name}: rewards are not money; say what they are paid in, as in currency = "EUR"')
+        wanted = self.rounds if rounds is None else np.asarray(rounds, dtype=np.int64)
+        policies = [policy for policy, records in self.records.items() if len(records)]
+        found = {policy: {name: self.measure(policy, name) for name in MEASURES} for policy in policies}
+        regret = {policy: self.regret(policy) for policy in policies}
+        return money_table(found, regret, self.means, self.rounds, self._places(wanted))
+
     def contrast(self, first: str, second: str) -> Contrast:
         """The difference of two policies' final regrets, paired by run."""
         _, here, there = np.intersect1d(self._of(first).runs, self._of(second).runs, return_indices=True)
@@ -281,14 +299,14 @@ class Study(PolicyTables):
         log_rounds: bool = False,
         bounds: Sequence[Bound] = (),
     ) -> "Figure":
-        """Draw regret over rounds, a line and a band for each policy.
+        """Draw regret over rounds, a line and a band for each policy; if rewards are money, what was earned beside it.
 
         Parameters
         ----------
         path
             Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
         ax
-            Matplotlib axes to draw on; by default a new figure is made.
+            Matplotlib axes to draw regret on; by default a new figure is made.
         log_y, log_rounds
             Whether the axis of regret, or that of rounds, is logarithmic.
         labels
@@ -304,9 +322,14 @@ class Study(PolicyTables):
         runs = max(len(records) for records in self.records.values())
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
         curves = self._intervals()
-        return regret_figure(
-            path, title, self.rounds, curves, log_rounds=log_rounds, bounds=bounds, ax=ax, log_y=log_y, labels=labels
-        )
+        shown: dict[str, Any] = {"log_rounds": log_rounds, "bounds": bounds, "log_y": log_y, "labels": labels}
+        if self.currency is None or ax is not None:
+            return regret_figure(path, title, self.rounds, curves, ax=ax, **shown)
+        from tpstream.figures.money import money_figure  # noqa: PLC0415 (only where rewards are money)
+
+        earned = {policy: intervals.t_interval(self.measure(policy, "earned")) for policy in curves}
+        best = self.rounds * self.means.max()
+        return money_figure(path, title, self.rounds, curves, earned, best, self.currency, **shown)
 
     def _summary(self) -> Summary:
         curves, colours, rows = self._intervals(), policy_colours(self.records), []

@@ -43,6 +43,11 @@ class Sweep(PolicyTables):
         return list(self.settings[0])
 
     @property
+    def currency(self) -> str | None:
+        """How amounts of money are written; None unless rewards are money in all cells."""
+        return None if any(study.currency is None for study in self.studies) else self.studies[0].currency
+
+    @property
     def failures(self) -> tuple[FailedRun, ...]:
         """The runs that failed, of all cells."""
         return tuple(failure for study in self.studies for failure in study.failures)
@@ -50,7 +55,11 @@ class Sweep(PolicyTables):
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables by name, each with the rows of every cell."""
         tables = [study.tables() for study in self.studies]
-        return {name: self._join([table[name] for table in tables]) for name in tables[0]}
+        return {
+            name: self._join([table[name] for table in tables])
+            for name in tables[0]
+            if all(name in table for table in tables)
+        }
 
     def table(self) -> pd.DataFrame:
         """`Study.table` of every cell."""
@@ -63,6 +72,10 @@ class Sweep(PolicyTables):
     def curves(self, rounds: Sequence[int] | None = None) -> pd.DataFrame:
         """`Study.curves` of every cell."""
         return self._joined(lambda study: study.curves(rounds))
+
+    def money(self, rounds: Sequence[int] | None = None) -> pd.DataFrame:
+        """`Study.money` of every cell; StudyError if rewards are not money in a cell."""
+        return self._joined(lambda study: study.money(rounds))
 
     def contrasts(self) -> pd.DataFrame:
         """`Study.contrasts` of every cell."""

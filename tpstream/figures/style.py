@@ -33,7 +33,9 @@ OTHERS = (*COLOURS[5:7], "#332288", "#117733", "#999933", "#882255", "#44AA99", 
 DASHED = (0, (3.0, 3.0))
 """The dashes of a line that lies on another one, which shows through the gaps."""
 SAME_LINE = 0.01
-"""Lines that are nowhere further apart than this share of the figure's range are one to the eye."""
+"""Lines that are not further apart than this share of the figure's range are one to the eye."""
+MOSTLY = 0.8
+"""A line lies on another one if this share of its points do."""
 GREY = "#555555"
 MANY_DECADES = 1000.0
 """From this ratio of its ends on a logarithmic axis is labelled at powers of ten only."""
@@ -79,7 +81,8 @@ def line_styles(lines: Mapping[str, Floats]) -> dict[str, Any]:
     values = list(lines.values())
     near = SAME_LINE * max((float(np.nanmax(line, initial=0.0)) for line in values), default=0.0)
     for place, (label, line) in enumerate(lines.items()):
-        hides = any(other.shape == line.shape and (np.abs(other - line) <= near).all() for other in values[:place])
+        earlier = [other for other in values[:place] if other.shape == line.shape]
+        hides = any((np.abs(other - line) <= near).mean() >= MOSTLY for other in earlier)
         drawn[label] = DASHED if hides else "-"
     return drawn
 

@@ -65,8 +65,8 @@ class Replay(Displayed):
         return self.divergence is None
 
     def _summary(self) -> Summary:
-        facts = [] if self.complete else ["the run did not come to its end"]
-        title = f"Replay of {self.log} under {self.policy}"
+        facts = [f"log {self.log}", *([] if self.complete else ["the run did not come to its end"])]
+        title = f"Replay under {self.policy}"
         found = self.divergence
         if found is None:
             return Summary(f"{title}: {counted(self.rounds, 'decision')}, all equal", facts, notes=self.notes)

@@ -18,6 +18,8 @@ class RewardSettings(BuiltInSettings):
     """Keys of `[rewards]` for a built-in reward model, and those of its arms."""
 
     arm_settings: ClassVar[type[BaseModel]]
+    money: ClassVar[bool] = False
+    """Whether rewards are money whatever the scenario says."""
 
 
 class RewardTable(Table):
@@ -33,6 +35,17 @@ def implied_span(table: Any, folder: Path) -> int | None:
         return None
     imply = getattr(REWARDS.find(kind), "implied_span", None)
     return None if imply is None else imply(table, folder)
+
+
+def money_unit(currency: str | None, kind: str) -> str | None:
+    """How amounts of money are written, for the `currency` and the kind of rewards of a scenario.
+
+    The currency; empty where none is given but the kind of rewards is money; None where rewards are not money.
+    """
+    if currency is not None:
+        return currency
+    known = kind in REWARDS.names()  # a log may be of a plug-in that is not loaded
+    return "" if known and getattr(REWARDS.find(kind), "money", False) else None
 
 
 def build_rewards(table: RewardTable, arms: Sequence[Any], context: BuildContext) -> Rewards:

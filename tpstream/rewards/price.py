@@ -25,6 +25,7 @@ class PriceSettings(RewardSettings):
     """Keys of `[rewards]`: the items of a batch, and the distribution of a day's demand."""
 
     arm_settings = PriceArmSettings
+    money = True
 
     items: Annotated[int, Field(ge=1)]
     demand: Literal["poisson"] = "poisson"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +37,37 @@ Measures = Mapping[str, NDArray[Any]]
 """The measures of one run by name; a single number is an array without dimensions."""
 
 
-class RunMeasures:
-    """Gathers the measures of one run under one policy."""
+class MoneyAccount(Protocol):
+    """Follows the money of one policy's run; see run/money.py."""
 
-    def __init__(self, problem: Problem, rounds: Ints) -> None:
+    @property
+    def subscriber(self) -> Subscriber | None:
+        """Has to hear the events of the run; None if the pulls are enough."""
+
+    def add(self, arms: Ints) -> None:
+        """Take the arms that were pulled in the next rounds."""
+
+    def values(self) -> Measures:
+        """The measures about money."""
+
+
+class RunMeasures:
+    """Gathers the measures of one run under one policy; an account follows the money, where rewards are money."""
+
+    def __init__(self, problem: Problem, rounds: Ints, account: MoneyAccount | None = None) -> None:
         self._pulls = PullCounts(problem.arms, rounds)
+        self._account = account
 
     def add(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds."""
         self._pulls.add(arms)
+        if self._account is not None:
+            self._account.add(arms)
 
     def values(self) -> Measures:
         """All measures; `pulls` is how often each arm was pulled up to each checkpoint, of shape (rounds, arms)."""
-        return {"pulls": self._pulls.counts()}
+        money = {} if self._account is None else self._account.values()
+        return {"pulls": self._pulls.counts(), **money}
 
 
 def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
@@ -126,15 +144,15 @@ def _run_policies_in_turn(
     """Let the policies take turns, a batch of rounds each, so that shared draws need not be kept for long."""
     log = logger(scenario=scenario.name, seed=seed, run=run)
     log.debug("run started", policies=[choice.label for choice in choices], horizon=scenario.horizon)
-    draws = Draws(scenario.build_world(seed, run), readers=len(choices))
-    measures = [RunMeasures(draws.world.problem, rounds) for _ in choices]
+    draws, accounts = _open_draws(scenario, scenario.build_world(seed, run), len(choices), rounds)
+    measures = [RunMeasures(draws.world.problem, rounds, account) for account in accounts]
     seconds = np.zeros(len(choices))
     with ExitStack() as stack:
         running: dict[int, Iterator[Ints]] = {}
         for number, choice in enumerate(choices):
             with _failure_of(number):
                 path = None if options.log is None else options.log.path(choice.label, run)
-                running[number] = start_run(draws, scenario, choice, options, path, stack)
+                running[number] = start_run(draws, scenario, choice, options, path, stack, accounts[number])
         while running:
             for number in list(running):
                 began = time.perf_counter()
@@ -150,13 +168,30 @@ def _run_policies_in_turn(
     return [PolicyResult(one.values(), float(spent)) for one, spent in zip(measures, seconds, strict=True)]
 
 
+def _open_draws(
+    scenario: Scenario, world: World, policies: int, rounds: Ints
+) -> tuple[Draws, Sequence[MoneyAccount | None]]:
+    """The draws that policies of one run share, and where rewards are money, the account of each policy."""
+    if scenario.money is None:
+        return Draws(world, readers=policies), [None] * policies
+    from tpstream.run.money import open_accounts  # noqa: PLC0415 (most worlds do not need it)
+
+    return open_accounts(world, policies, rounds)
+
+
 def start_run(
-    draws: Draws, scenario: Scenario, choice: PolicyChoice, options: RunOptions, path: Path | None, stack: ExitStack
+    draws: Draws,
+    scenario: Scenario,
+    choice: PolicyChoice,
+    options: RunOptions,
+    path: Path | None,
+    stack: ExitStack,
+    account: MoneyAccount | None = None,
 ) -> Iterator[Ints]:
     """Prepare one policy's run; iterating over the result runs it and gives the arms of its rounds, in batches.
 
     Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
-    one, and the sinks are entered here and left with the stack.
+    one, and the sinks are entered here and left with the stack. An account that needs the events hears them.
     """
     world = replace(draws.world, timing=scenario.build_timing())
     detail: Detail = "all" if options.log is None else options.log.detail
@@ -171,6 +206,8 @@ def start_run(
         optional=optional,
         debug=options.debug,
     )
+    if account is not None and account.subscriber is not None:
+        engine.bus.subscribe("money", account.subscriber)
     if path is None and not options.sinks:
         return engine.round_batches()
     header = make_header(scenario, choice, world.seed, world.run, detail)

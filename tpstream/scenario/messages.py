@@ -33,6 +33,13 @@ MESSAGES = {
 """What is wrong, by pydantic's type of error, with its context filled in; for other types its own message is shown."""
 
 
+PATTERNS = {
+    r"^[^/\\]+$": "must have no slash, since files are named after it",
+    r"^\S{1,8}$": "must be one word of at most 8 letters, e.g. EUR",
+}
+"""What is wrong with a text that does not match a pattern."""
+
+
 def wrong(location: Location, message: str, value: object) -> ValidationError:
     """An error of ours as one of pydantic's, so that it is reported together with those."""
     found = PydanticCustomError("wrong", "{message}", {"message": message})
@@ -100,6 +107,7 @@ def sentence(error: ErrorDetails, fields_at: Callable[[Location], Fields]) -> st
         case kind:
             context = {name: _bound(value) for name, value in error.get("ctx", {}).items()}
             message = MESSAGES[kind].format(**context) if kind in MESSAGES else error["msg"]
+            message = PATTERNS.get(context.get("pattern", ""), message)
             return f"{message}, got {quote(error['input'])}{remedy(error)}"
 
 

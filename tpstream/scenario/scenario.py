@@ -14,7 +14,7 @@ from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.world import Problem, Timing, World
-from tpstream.rewards.base import RewardTable, build_rewards, implied_span
+from tpstream.rewards.base import RewardTable, build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
@@ -81,6 +81,9 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     span: int = Field(ge=1, description="rounds over which a pull pays; a trace implies it")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
+    currency: str | None = Field(
+        None, pattern=r"^\S{1,8}$", description='what rewards are paid in, e.g. "EUR": tables then show what was earned'
+    )
     rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
     arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
     policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
@@ -234,7 +237,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         keys = self._keys()
         keys["delays"] = [delay for delay in keys["delays"] if delay["kind"] != "none"]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
-        usual = {"delays": [], "arrivals": regular, "resources": {}, "window": None, "default_reward": None}
+        usual = {"delays": [], "arrivals": regular, "resources": {}}
+        usual |= dict.fromkeys(("currency", "window", "default_reward"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
@@ -292,6 +296,11 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     def means(self) -> Floats:
         """The true mean of every arm's cumulative reward."""
         return cast("Floats", self.problem().means)
+
+    @property
+    def money(self) -> str | None:
+        """How amounts of money are written: the currency, empty if a price model is given none; None if not money."""
+        return money_unit(self.currency, self.rewards.kind)
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
