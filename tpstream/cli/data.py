@@ -12,7 +12,7 @@ from tpstream.cli.output import print_table
 data = typer.Typer(
     name="data", help="Prepare data sets that are not ours to ship.", no_args_is_help=True, rich_markup_mode="rich"
 )
-app.add_typer(data, rich_help_panel="Describe")
+app.add_typer(data, rich_help_panel="Your own data")
 
 
 @data.command(epilog="Example: tpstream data spotify mssd/training_set --out data/spotify.parquet")

@@ -46,7 +46,7 @@ def table_option(usage: str, what: str) -> Any:
     return option(usage, f"Write {what}: CSV, Parquet or JSON by its ending.", default="none", check=check_ending)
 
 
-@command("Logs", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
+@command("Look at it", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
 def replay(
     log: LogPath,
     *,
@@ -145,7 +145,9 @@ def as_numbers(indices: "Floats | None") -> list[float | str] | None:
     return [index if abs(index) < float("inf") else str(index) for index in indices.tolist()]
 
 
-@command("Logs", example="regret logs/first --figure regret.png --curves curves.csv", more=describe_printed("regret"))
+@command(
+    "Look at it", example="regret logs/first --figure regret.png --curves curves.csv", more=describe_printed("regret")
+)
 def regret(
     logs: LogPaths,
     *,
@@ -200,7 +202,7 @@ def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
         print_table(arms, title="share of the pulls that each arm got")
 
 
-@command("Logs", example="diagnose logs/first --figure diagnosis.png")
+@command("Look at it", example="diagnose logs/first --figure diagnosis.png")
 def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> None:
     """Ask logs which numbers of groups their rewards are compatible with, and whether the policy assumes another.
 
@@ -249,7 +251,7 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
         typer.echo(f"warning: {warning}")
 
 
-@command("Logs", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
+@command("Look at it", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
 def convert(
     log: LogPath,
     target: Annotated[

@@ -28,6 +28,8 @@ FAILED = 1
 MOST_SHOWN = 10
 """Failed runs that are shown one by one."""
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
+NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
+"""Below bounds that are shown for a world in which they are not proved."""
 
 
 class Bar:

@@ -10,7 +10,7 @@ from tpstream.cli.options import Jobs, Quiet, Runs, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
 
 
-@command("Simulate", example="paper --setting 2 --setting 2.3 --runs 10")
+@command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
     *,
     setting: Annotated[

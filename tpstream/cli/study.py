@@ -12,7 +12,6 @@ import typer
 
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.describe import NO_PROOF
 from tpstream.cli.options import (
     Engine,
     Figure,
@@ -28,6 +27,7 @@ from tpstream.cli.options import (
     option,
 )
 from tpstream.cli.output import (
+    NO_PROOF,
     amount,
     interval,
     print_json,
