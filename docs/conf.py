@@ -21,6 +21,7 @@ html_math_renderer = "mathml"  # the default would load a script from the networ
 html_theme_options = {"top_of_page_buttons": []}
 
 myst_heading_anchors = 3  # so that links to headings work, and are checked
+maximum_signature_line_length = 80  # longer ones: a line for each parameter
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 numpydoc_show_class_members = False  # autodoc lists them
