@@ -10,7 +10,10 @@ from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
 
 data = typer.Typer(
-    name="data", help="Prepare data sets that are not ours to ship.", no_args_is_help=True, rich_markup_mode="rich"
+    name="data",
+    help="Turn a data set that tpstream may not distribute into a trace and a scenario.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 app.add_typer(data, rich_help_panel="Your own data")
 
@@ -78,7 +81,8 @@ def actg175(
 ) -> None:
     """Turn the HIV trial ACTG 175, as it is in the package lifelines, into a trace and a scenario.
 
-    Patients who left early go on like others of the same treatment who were still at risk, drawn with a fixed seed.
+    What a patient who left early would have had later is taken from a patient of the same treatment who was still
+    observed at that time, drawn at random with a fixed seed.
     """
     from tpstream.datasets.actg175 import ARMS, BLOCKS, prepare
 

@@ -90,7 +90,7 @@ def columns(
 
 @command("Simulate")
 def schema(*, plugin: Plugins = None) -> None:
-    """Print the JSON Schema of scenario files, for editors."""
+    """Print the JSON Schema of scenario files, by which editors complete and check them."""
     load_plugins(plugin)
     from tpstream.scenario.catalogue import json_schema
 
@@ -99,7 +99,7 @@ def schema(*, plugin: Plugins = None) -> None:
 
 @command("Reproduce", example="theory setting-1 --horizon 1000000")
 def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
-    """Print the paper's lower and upper bounds of a scenario, and from when on TP-UCB-FR's beats TP-UCB-EW's."""
+    """Print the paper's bounds on the regret in a scenario, and from which round TP-UCB-FR's is below TP-UCB-EW's."""
     from tpstream.analysis.theory import fr_beats_ew_from
     from tpstream.scenario.bounds import scenario_bounds, with_all_kinds
 
@@ -127,7 +127,7 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
             "from": "above" if bound.upper else "below",
             "groups": "" if bound.groups is None else str(bound.groups),
             "regret": f"{float(bound.at(horizon)):,.0f}",
-            "per ln T, in the end": f"{bound.slope:,.0f}",
+            "growth per ln T, for large T": f"{bound.slope:,.0f}",
         }
         for bound in bounds
     ]
@@ -147,7 +147,7 @@ def new(
     *,
     out: Annotated[Path, option("--out -o FOLDER", "Where the two files go.")] = Path(),
 ) -> None:
-    """Write a plug-in that works, and its test, to be changed into what you need."""
+    """Write a working plug-in and its test, which you then change into what you need."""
     from tpstream.templates.scaffold import SECTIONS, write_plugin
 
     plugin, test = write_plugin(kind, name, out)

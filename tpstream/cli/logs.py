@@ -59,13 +59,13 @@ def replay(
         ),
     ] = None,
     check: Annotated[
-        bool, flag("--check", "Compare the decisions of another policy on the log's own events instead.")
+        bool, flag("--check", "Give another policy the log's own events, and compare its decisions.")
     ] = False,
     redraw: Annotated[
-        bool, flag("--redraw/--no-redraw", "Draw the rewards again from the log's scenario and seed.")
+        bool, flag("--redraw/--no-redraw", "Draw the rewards of the log's scenario and seed again, and compare them.")
     ] = True,
     folder: Annotated[
-        Path, option("--folder FOLDER", "Where relative file names in the log's scenario start.")
+        Path, option("--folder FOLDER", "The folder in which files named by the log's scenario are looked for.")
     ] = Path(),
     plugin: Plugins = None,
     output: OutputFlags,
@@ -159,7 +159,7 @@ def regret(
     curves: Annotated[Path | None, table_option("--curves FILE", "all curves")] = None,
     output: OutputFlags,
 ) -> None:
-    """Compute regret from logs alone: at the pull, of what was delivered, and what is outstanding at the horizon.
+    """Compute regret from logs alone, what was delivered, and what is still outstanding after the last round.
 
     Pseudo-regret is the best arm's mean minus that of the pulled arm, summed over rounds. The shortfall is the best
     arm's mean for every round minus all that was delivered. Outstanding is what open pulls are expected to pay yet.
@@ -206,8 +206,8 @@ def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
 def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> None:
     """Ask logs which numbers of groups their rewards are compatible with, and whether the policy assumes another.
 
-    Two things are asked of every number that divides the span: whether no group paid more than maximum / groups, and
-    whether the groups of a pull are independent (a permutation test at the level 1 %).
+    For every number of groups that divides the span, two things are checked: that no group paid more than maximum /
+    groups, and that the groups of a pull are independent (a permutation test at the level 1 %).
     """
     from tpstream.analysis.diagnose import diagnose as diagnose_logs
 

@@ -28,7 +28,7 @@ FAILED = 1
 MOST_SHOWN = 10
 """Failed runs that are shown one by one."""
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
-NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
+NO_PROOF = "note: the bounds are proved for regular arrivals without delays or a window; here the timing differs"
 """Below bounds that are shown for a world in which they are not proved."""
 
 
@@ -81,7 +81,7 @@ def show_progress(title: str, *, show: bool) -> "Iterator[Bar | None]":
 
 @contextmanager
 def without_notes() -> Iterator[None]:
-    """Show only warnings; set in the environment, so that the worker processes of a study follow it, too."""
+    """Show warnings but no notes; this is set in the environment, so that worker processes do the same."""
     from tpstream.model.notes import NOTES
 
     before = os.environ.get(NOTES)
