@@ -90,9 +90,12 @@ def test_the_policy_is_a_plug_in_with_one_more_line(tmp_path: Path) -> None:
     assert "explore-then-commit" in tpstream(tmp_path, f"{command} -t 500 -n 2")
 
 
+@pytest.mark.slow
 def test_the_trace_can_be_simulated(tmp_path: Path) -> None:
-    """The table and the scenario of the page, saved under the names it gives, are valid."""
+    """The table and the scenario, saved under the names that the page gives, are valid, and the commands work."""
     (tmp_path / "sales.csv").write_text(blocks(TRACES, "text")[0])
     (tmp_path / "recorded.toml").write_text(blocks(TRACES, "toml")[0])
     scenario = Scenario.load(tmp_path / "recorded.toml")
     assert (scenario.span, scenario.means.tolist()) == (3, [1.5, 4.0])
+    for command in blocks(TRACES, "sh")[0].splitlines():
+        assert "delayed-ucb1" in tpstream(tmp_path, command)
