@@ -62,13 +62,18 @@ def command(task: Task, *, example: str = "", more: str = "", name: str | None =
 
     A parameter whose type is a dataclass, such as those of options.py, stands for the fields of the dataclass.
     """
-    epilog = f"Example: tpstream {example}" if example else None
+    below = "\n\n".join(text for text in (example and f"Example: tpstream {example}", more) if text)
 
     def add(function: Command) -> Command:
-        app.command(name, rich_help_panel=task, epilog=f"{epilog}\n\n{more}" if more else epilog)(expand(function))
+        app.command(name, help=help_text(function), rich_help_panel=task, epilog=below)(expand(function))
         return function
 
     return add
+
+
+def help_text(function: Command) -> str:
+    """The docstring, each paragraph as one line: Typer would keep the line breaks of the source."""
+    return "\n\n".join(" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n"))
 
 
 def expand(function: Command) -> Command:

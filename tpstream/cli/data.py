@@ -1,11 +1,12 @@
 """Commands that prepare data sets for simulation: data spotify and data actg175."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tpstream.cli.app import app
+from tpstream.cli.app import Command, app, help_text
 from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
 
@@ -18,7 +19,17 @@ data = typer.Typer(
 app.add_typer(data, rich_help_panel="Your own data")
 
 
-@data.command(epilog="Example: tpstream data spotify mssd/training_set --out data/spotify.parquet")
+def dataset(example: str) -> Callable[[Command], Command]:
+    """Add a function as a command for one data set, with an example below its help."""
+
+    def add(function: Command) -> Command:
+        data.command(help=help_text(function), epilog=f"Example: tpstream data {example}")(function)
+        return function
+
+    return add
+
+
+@dataset("spotify mssd/training_set --out data/spotify.parquet")
 def spotify(
     folder: Annotated[
         Path,
@@ -72,7 +83,7 @@ def spotify(
     typer.echo(f"scenario: {done.scenario}")
 
 
-@data.command(epilog="Example: tpstream data actg175 --out data && tpstream trial data/actg175.toml")
+@dataset("actg175 --out data && tpstream trial data/actg175.toml")
 def actg175(
     *,
     out: Annotated[Path, option("--out -o FOLDER", "Where the trace and its scenario go.")] = Path(),

@@ -72,8 +72,9 @@ def replay(
 ) -> None:
     """Replay a log: feed its events to its policy and compare every decision.
 
-    Exit code 0: all equal; 1: a decision differs, the first one is shown; 2: the log cannot be used, and why. With
-    another policy the log's world is run again under that one, on the same random numbers, and both are compared.
+    Exit code 0: all equal; 1: a decision differs, the first one is shown; 2: the log cannot be used, with the
+    reason. With another policy, the log's world is run again under that one, on the same random numbers, and both are
+    compared.
     """
     from tpstream.log.reader import read_log
     from tpstream.replay.replay import is_own, replay as replay_log, what_if

@@ -99,7 +99,7 @@ Debug = Annotated[
         "Run compiled policies as ordinary Python with every index checked: slow, and an error names file and line.",
     ),
 ]
-Force = Annotated[bool, flag("--force", "Overwrite logs that are there already.")]
+Force = Annotated[bool, flag("--force", "Overwrite files that are there already.")]
 Figure = Annotated[
     Path | None,
     option(
