@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper test lint types imports unit verify clean
+.PHONY: help demo paper docs test lint types imports unit verify clean
 
 help:  ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,7 +16,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[docs]' --group dev
 	touch $@
 
 demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure
@@ -24,6 +24,9 @@ demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: tab
 
 paper: $(VENV)/installed  ## The whole paper again, 50 runs (six minutes on 2 cores): docs/reproduction.md
 	$(BIN)/tpstream paper
+
+docs: $(VENV)/installed-dev  ## The documentation as a site: build/docs/index.html
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
 
 test: lint types imports unit  ## All checks, as CI runs them
 
@@ -56,4 +59,4 @@ verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, an
 	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/replay tests/log/test_formats.py
 
 clean:  ## Remove the environment and what the tools left
-	rm -rf $(VENV) .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -275,7 +275,7 @@ def test_all_four_policies_have_a_bound(monkeypatch: pytest.MonkeyPatch, capsys:
     run_command(monkeypatch, "theory", "medical-trial")
     printed = capsys.readouterr().out
     assert all(f" {kind} " in printed for kind in UPPER)
-    assert "note: the theorems are about rounds without further delays" in printed
+    assert "note: the bounds are proved for regular arrivals without delays" in printed
     run_command(monkeypatch, "theory", "e-commerce", "--json")
     assert json.loads(capsys.readouterr().out)["holds"] is True
 

@@ -47,6 +47,16 @@ def test_help(tpstream: Command) -> None:
     assert tpstream().out.split() == shown.out.split()
 
 
+@pytest.mark.parametrize("words", [("replay",), ("trial",), ("data", "actg175")])
+def test_help_fits_the_terminal(tpstream: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+    """Text is broken by the width of the terminal and not as in the source: every paragraph ends with a full stop."""
+    monkeypatch.setenv("COLUMNS", "500")
+    about = tpstream(*words, "--help").out.partition("╭")[0]
+    paragraphs = [line.strip() for line in about.splitlines() if line.strip()][1:]
+    assert len(paragraphs) == 2
+    assert all(text.endswith(".") for text in paragraphs)
+
+
 @pytest.mark.parametrize("command", ["run", "compare", "validate", "list", "schema"])
 def test_help_of_a_command(tpstream: Command, command: str) -> None:
     """Each command explains itself and each of its options, with the default that holds without it."""

@@ -1,15 +1,13 @@
-"""The README tells the truth: its programs print what it says, its files are valid, its commands exist."""
+"""The README tells the truth: its program prints what it says, its commands are those of the help."""
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-
-from tpstream import Scenario
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,7 +17,7 @@ PROGRAMS = [
     for number, (language, text) in enumerate(BLOCKS)
     if language == "python"
 ]
-COMMANDS = sorted(set(re.findall(r"(?:`|^)tpstream ([a-z]+)", README, re.MULTILINE)) - {"is"})
+BEGINNINGS = re.findall(r"^\| \*\*I .*?\*\* \| `tpstream ([^`]+)`", README, re.MULTILINE)
 
 
 def run(folder: Path, *words: str) -> str:
@@ -54,22 +52,46 @@ def test_the_example_is_short() -> None:
     assert len([line for line in PROGRAMS[0][0].splitlines() if line]) <= 10
 
 
-@pytest.mark.parametrize("text", [text for language, text in BLOCKS if language == "toml"])
-def test_a_scenario_file_is_valid(text: str) -> None:
-    """Each scenario file can be loaded, and says what it says."""
-    scenario = Scenario.parse(tomllib.loads(text))
-    assert (scenario.name, [choice.label for choice in scenario.choices()]) == (
-        "two-prices",
-        ["tp-ucb-fr", "tp-ucb-ew", "delayed-ucb1"],
-    )
+def test_the_order() -> None:
+    """What it is, the picture, how to install it, Python, where to begin, the commands, the folders."""
+    picture = README.index("![")
+    assert re.findall(r"^#+ (.+)$", README, re.MULTILINE) == [
+        "tpstream",
+        "Install",
+        "Thirty seconds of Python",
+        "Where to begin",
+        "Commands",
+        "A map of the folders",
+    ]
+    assert README[:picture].replace("et al.", "").count(".") == 3  # three sentences
+    assert picture < README.index("## Install")
 
 
-def test_commands_exist(tmp_path: Path) -> None:
-    """Every command that is named is shown by --help."""
-    shown = tpstream(tmp_path, "--help")
-    assert {"run", "compare", "validate", "list", "schema"} <= set(COMMANDS)
-    for command in COMMANDS:
-        assert re.search(rf"^\W*{command} ", shown, re.MULTILINE), command
+def test_the_table_of_commands_is_that_of_the_help(tmp_path: Path) -> None:
+    """The same tasks, and in each of them the same commands, in the same order."""
+    shown: dict[str, list[str]] = {}
+    for title, name in re.findall(r"^(?:╭─ (.+?) ─+╮|│ ([a-z]\w*) .*)$", tpstream(tmp_path, "--help"), re.MULTILINE):
+        if title:
+            shown[title] = []
+        elif name:
+            shown[list(shown)[-1]].append(name)
+    del shown["Options"]
+    table: dict[str, list[str]] = {}
+    for title, name in re.findall(r"^\| ([A-Z][\w ]*)?\s*\| `tpstream (\w+)", README, re.MULTILINE):
+        table.setdefault(title.strip() or list(table)[-1], []).append(name)
+    assert list(table.items()) == list(shown.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", BEGINNINGS)
+def test_where_to_begin(tmp_path: Path, command: str) -> None:
+    """The three commands to begin with work; here with fewer rounds and runs."""
+    assert "tp-ucb-ew" in tpstream(tmp_path, *shlex.split(command), "-t", "100", "-n", "2", "--json")
+
+
+def test_there_are_three_beginnings() -> None:
+    """One for each kind of newcomer."""
+    assert len(BEGINNINGS) == 3
 
 
 def test_targets_exist() -> None:

@@ -151,6 +151,16 @@ def test_paper_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert (tmp_path / "docs" / "images" / "theory-spotify-like.png").is_file()
 
 
+def test_the_page_in_docs_is_of_this_template() -> None:
+    """All lines of the template without values are in docs/reproduction.md, in their order."""
+    root = Path(__file__).parents[2]
+    fixed = [
+        line for line in (root / "tpstream/paper/report_template.md").read_text("utf-8").split("\n") if "$" not in line
+    ]
+    page = iter((root / "docs/reproduction.md").read_text("utf-8").split("\n"))
+    assert [line for line in fixed if line not in page] == []
+
+
 def test_unknown_setting() -> None:
     """A setting that the paper does not have is an error with the known ones."""
     with pytest.raises(UnknownNameError, match=r"known: 1, 2, 2\.1"):

@@ -223,7 +223,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *ends("lost", CUT, REWARD),
         Column(
             "against_fixed",
-            "`lost` minus that under fixed randomisation, run by run; negative is better",
+            "benefit lost minus that under fixed randomisation, run by run; negative is better",
             REWARD,
             "against fixed",
             "difference",
@@ -314,6 +314,6 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 
 
 def describe_printed(table: str) -> str:
-    """The columns that commands print of this table, in words, for their help."""
-    printed = [f"{column.title}: {column.meaning}." for column in TABLES[table] if column.title]
-    return "Columns. " + " ".join(text[:1].upper() + text[1:] for text in printed)
+    """The columns that commands print of this table, in words and each on a line of its own, for their help."""
+    printed = [f"- {column.title}: {column.meaning}." for column in TABLES[table] if column.title]
+    return "\n\n".join(["The columns:", *printed])

@@ -4,20 +4,23 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from tpstream.cli.options import flag
 from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
 
-COMMANDS = ("study", "trial", "logs", "describe", "paper", "data")
-"""The modules with the commands, in the order in which the help shows them."""
+COMMANDS = ("study", "logs", "describe", "data", "trial", "paper")
+"""The modules with the commands; within a task, the help shows their commands in this order."""
+Task = Literal["Simulate", "Look at it", "Your own data", "Trials", "Extend", "Reproduce"]
+"""What users want to do: the panels of the help, and the groups of the table of commands in the README, in order."""
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
 WORDS = {
@@ -29,8 +32,20 @@ WORDS = {
 UsageError: Any = typer.BadParameter.__base__
 """The exception for a command line that is wrong; Typer has no public name for it."""
 
+
+class TaskGroup(TyperGroup):
+    """The commands by task, in the order of the tasks, whichever module adds them first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands in the order of the help."""
+        tasks: tuple[str, ...] = get_args(Task)
+        commands: Mapping[str, Any] = self.commands
+        return sorted(super().list_commands(ctx), key=lambda name: tasks.index(commands[name].rich_help_panel))
+
+
 app = typer.Typer(
     name="tpstream",
+    cls=TaskGroup,
     help="Simulate, record and compare decisions whose feedback trickles in over time.",
     epilog="Start with: tpstream run setting-1 --horizon 2000",
     invoke_without_command=True,
@@ -42,18 +57,23 @@ app = typer.Typer(
 Command = Callable[..., None]
 
 
-def command(panel: str, *, example: str = "", more: str = "", name: str | None = None) -> Callable[[Command], Command]:
-    """Add a function as a command, in a panel of the help and with an example below its own help.
+def command(task: Task, *, example: str = "", more: str = "", name: str | None = None) -> Callable[[Command], Command]:
+    """Add a function as a command, in the panel of its task in the help, and with an example below its own help.
 
     A parameter whose type is a dataclass, such as those of options.py, stands for the fields of the dataclass.
     """
-    epilog = f"Example: tpstream {example}" if example else None
+    below = "\n\n".join(text for text in (example and f"Example: tpstream {example}", more) if text)
 
     def add(function: Command) -> Command:
-        app.command(name, rich_help_panel=panel, epilog=f"{epilog}\n\n{more}" if more else epilog)(expand(function))
+        app.command(name, help=help_text(function), rich_help_panel=task, epilog=below)(expand(function))
         return function
 
     return add
+
+
+def help_text(function: Command) -> str:
+    """The docstring, each paragraph as one line: Typer would keep the line breaks of the source."""
+    return "\n\n".join(" ".join(text.split()) for text in (inspect.getdoc(function) or "").split("\n\n"))
 
 
 def expand(function: Command) -> Command:

@@ -1,21 +1,35 @@
 """Commands that prepare data sets for simulation: data spotify and data actg175."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tpstream.cli.app import app
+from tpstream.cli.app import Command, app, help_text
 from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
 
 data = typer.Typer(
-    name="data", help="Prepare data sets that are not ours to ship.", no_args_is_help=True, rich_markup_mode="rich"
+    name="data",
+    help="Turn a data set that tpstream may not distribute into a trace and a scenario.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
-app.add_typer(data, rich_help_panel="Describe")
+app.add_typer(data, rich_help_panel="Your own data")
 
 
-@data.command(epilog="Example: tpstream data spotify mssd/training_set --out data/spotify.parquet")
+def dataset(example: str) -> Callable[[Command], Command]:
+    """Add a function as a command for one data set, with an example below its help."""
+
+    def add(function: Command) -> Command:
+        data.command(help=help_text(function), epilog=f"Example: tpstream data {example}")(function)
+        return function
+
+    return add
+
+
+@dataset("spotify mssd/training_set --out data/spotify.parquet")
 def spotify(
     folder: Annotated[
         Path,
@@ -69,7 +83,7 @@ def spotify(
     typer.echo(f"scenario: {done.scenario}")
 
 
-@data.command(epilog="Example: tpstream data actg175 --out data && tpstream trial data/actg175.toml")
+@dataset("actg175 --out data && tpstream trial data/actg175.toml")
 def actg175(
     *,
     out: Annotated[Path, option("--out -o FOLDER", "Where the trace and its scenario go.")] = Path(),
@@ -78,7 +92,8 @@ def actg175(
 ) -> None:
     """Turn the HIV trial ACTG 175, as it is in the package lifelines, into a trace and a scenario.
 
-    Patients who left early go on like others of the same treatment who were still at risk, drawn with a fixed seed.
+    What a patient who left early would have had later is taken from a patient of the same treatment who was still
+    observed at that time, drawn at random with a fixed seed.
     """
     from tpstream.datasets.actg175 import ARMS, BLOCKS, prepare
 

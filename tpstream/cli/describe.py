@@ -8,12 +8,10 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
-from tpstream.cli.output import amount, pick, print_json, print_table
-
-NO_PROOF = "note: the theorems are about rounds without further delays; here arrivals, delays or a window differ"
+from tpstream.cli.output import NO_PROOF, amount, pick, print_json, print_table
 
 
-@command("Describe", example="validate setting-1 --set span=200")
+@command("Simulate", example="validate setting-1 --set span=200")
 def validate(
     *,
     flags: SettingFlags,
@@ -45,7 +43,7 @@ def validate(
     typer.echo("policies: " + ", ".join(choice.label for choice in choices))
 
 
-@command("Describe", name="list")
+@command("Simulate", name="list")
 def list_names(
     what: Annotated[
         Literal["policies", "rewards", "delays", "arrivals", "sinks", "scenarios"], typer.Argument(help="What to list.")
@@ -65,7 +63,7 @@ def list_names(
     print_table([dict(zip((what, "about", "parameters"), row, strict=True)) for row in describe(what)])
 
 
-@command("Describe", example="columns trial")
+@command("Look at it", example="columns trial")
 def columns(
     table: Annotated[
         str | None, typer.Argument(metavar="[TABLE]", help="The table, e.g. table, trial or regret; all if left out.")
@@ -91,18 +89,18 @@ def columns(
         print_table(rows, title=name)
 
 
-@command("Describe")
+@command("Simulate")
 def schema(*, plugin: Plugins = None) -> None:
-    """Print the JSON Schema of scenario files, for editors."""
+    """Print the JSON Schema of scenario files, by which editors complete and check them."""
     load_plugins(plugin)
     from tpstream.scenario.catalogue import json_schema
 
     print_json(json_schema())
 
 
-@command("Describe", example="theory setting-1 --horizon 1000000")
+@command("Reproduce", example="theory setting-1 --horizon 1000000")
 def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
-    """Print the paper's lower and upper bounds of a scenario, and from when on TP-UCB-FR's beats TP-UCB-EW's."""
+    """Print the paper's bounds on the regret in a scenario, and from which round TP-UCB-FR's is below TP-UCB-EW's."""
     from tpstream.analysis.theory import fr_beats_ew_from
     from tpstream.scenario.bounds import scenario_bounds, with_all_kinds
 
@@ -130,7 +128,7 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
             "from": "above" if bound.upper else "below",
             "groups": "" if bound.groups is None else str(bound.groups),
             "regret": f"{float(bound.at(horizon)):,.0f}",
-            "per ln T, in the end": f"{bound.slope:,.0f}",
+            "growth per ln T, for large T": f"{bound.slope:,.0f}",
         }
         for bound in bounds
     ]
@@ -143,14 +141,14 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
         typer.echo(NO_PROOF)
 
 
-@command("Describe", example="new delay post-office --out plugins")
+@command("Extend", example="new delay post-office --out plugins")
 def new(
     kind: Annotated[Literal["delay", "policy", "reward", "arrival", "sink"], typer.Argument(help="What to write.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="What scenarios will call it, e.g. post-office.")],
     *,
     out: Annotated[Path, option("--out -o FOLDER", "Where the two files go.")] = Path(),
 ) -> None:
-    """Write a plug-in that works, and its test, to be changed into what you need."""
+    """Write a working plug-in and its test, which you then change into what you need."""
     from tpstream.templates.scaffold import SECTIONS, write_plugin
 
     plugin, test = write_plugin(kind, name, out)

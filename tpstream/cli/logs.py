@@ -57,7 +57,7 @@ def table_option(usage: str, what: str) -> Any:
     return option(usage, f"Write {what}: CSV, Parquet or JSON by its ending.", default="none", check=check_ending)
 
 
-@command("Logs", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
+@command("Look at it", example="replay logs/first/tp-ucb-fr.run-000.jsonl -p tp-ucb-ew")
 def replay(
     log: LogPath,
     *,
@@ -70,21 +70,22 @@ def replay(
         ),
     ] = None,
     check: Annotated[
-        bool, flag("--check", "Compare the decisions of another policy on the log's own events instead.")
+        bool, flag("--check", "Give another policy the log's own events, and compare its decisions.")
     ] = False,
     redraw: Annotated[
-        bool, flag("--redraw/--no-redraw", "Draw the rewards again from the log's scenario and seed.")
+        bool, flag("--redraw/--no-redraw", "Draw the rewards of the log's scenario and seed again, and compare them.")
     ] = True,
     folder: Annotated[
-        Path, option("--folder FOLDER", "Where relative file names in the log's scenario start.")
+        Path, option("--folder FOLDER", "The folder in which files named by the log's scenario are looked for.")
     ] = Path(),
     plugin: Plugins = None,
     output: OutputFlags,
 ) -> None:
     """Replay a log: feed its events to its policy and compare every decision.
 
-    Exit code 0: all equal; 1: a decision differs, the first one is shown; 2: the log cannot be used, and why. With
-    another policy the log's world is run again under that one, on the same random numbers, and both are compared.
+    Exit code 0: all equal; 1: a decision differs, the first one is shown; 2: the log cannot be used, with the
+    reason. With another policy, the log's world is run again under that one, on the same random numbers, and both are
+    compared.
     """
     from tpstream.log.reader import read_log
     from tpstream.replay.replay import is_own, replay as replay_log, what_if
@@ -156,7 +157,9 @@ def as_numbers(indices: "Floats | None") -> list[float | str] | None:
     return [index if abs(index) < float("inf") else str(index) for index in indices.tolist()]
 
 
-@command("Logs", example="regret logs/first --figure regret.png --curves curves.csv", more=describe_printed("regret"))
+@command(
+    "Look at it", example="regret logs/first --figure regret.png --curves curves.csv", more=describe_printed("regret")
+)
 def regret(
     logs: LogPaths,
     *,
@@ -168,7 +171,7 @@ def regret(
     curves: Annotated[Path | None, table_option("--curves FILE", "all curves")] = None,
     output: OutputFlags,
 ) -> None:
-    """Compute regret from logs alone: at the pull, of what was delivered, and what is outstanding at the horizon.
+    """Compute regret from logs alone, what was delivered, and what is still outstanding after the last round.
 
     Pseudo-regret is the best arm's mean minus that of the pulled arm, summed over rounds. The shortfall is the best
     arm's mean for every round minus all that was delivered. Outstanding is what open pulls are expected to pay yet.
@@ -213,12 +216,12 @@ def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
         print_table(arms, title="share of the pulls that each arm got")
 
 
-@command("Logs", example="diagnose logs/first --figure diagnosis.png")
+@command("Look at it", example="diagnose logs/first --figure diagnosis.png")
 def diagnose(logs: LogPaths, *, figure: Figure = None, output: OutputFlags) -> None:
     """Ask logs which numbers of groups their rewards are compatible with, and whether the policy assumes another.
 
-    Two things are asked of every number that divides the span: whether no group paid more than maximum / groups, and
-    whether the groups of a pull are independent (a permutation test at the level 1 %).
+    For every number of groups that divides the span, two things are checked: that no group paid more than maximum /
+    groups, and that the groups of a pull are independent (a permutation test at the level 1 %).
     """
     from tpstream.analysis.diagnose import diagnose as diagnose_logs
 
@@ -262,7 +265,7 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
         typer.echo(f"warning: {warning}")
 
 
-@command("Logs", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
+@command("Look at it", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
 def convert(
     log: LogPath,
     target: Annotated[

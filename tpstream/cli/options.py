@@ -60,7 +60,7 @@ Seed = Annotated[
     int | None,
     option(
         "--seed -s N",
-        "Where all random numbers come from; the same seed gives the same result.",
+        "The seed of all random numbers; the same seed gives the same result.",
         default="the scenario's",
         least=0,
     ),
@@ -76,10 +76,13 @@ Jobs = Annotated[
 ]
 Engine = Annotated[
     Literal["auto", "compiled", "simpy"],
-    option("--engine -e", "The compiled loop, SimPy, or (auto) compiled where it can; they decide alike."),
+    option(
+        "--engine -e",
+        "What simulates: compiled (fast), simpy (serves every scenario), or auto: compiled if it can. Same results.",
+    ),
 ]
 LogFolder = Annotated[
-    Path | None, option("--log -l FOLDER", "Where every run leaves a log of all its events.", default="none")
+    Path | None, option("--log -l FOLDER", "Write a log of every event of every run to this folder.", default="none")
 ]
 Plugins = Annotated[
     list[Path] | None,
@@ -96,12 +99,12 @@ Debug = Annotated[
         "Run compiled policies as ordinary Python with every index checked: slow, and an error names file and line.",
     ),
 ]
-Force = Annotated[bool, flag("--force", "Overwrite logs that are there already.")]
+Force = Annotated[bool, flag("--force", "Overwrite files that are there already.")]
 Figure = Annotated[
     Path | None,
     option(
         "--figure -f FILE",
-        "Draws a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced.",
+        "Draw a figure to this file: PNG, SVG or PDF by its ending. A file that is there is replaced.",
         default="none",
         check=check_figure,
     ),
@@ -144,7 +147,7 @@ class OutputFlags:
             typer.echo(f"warning: {warning}", err=True)
 
     def add(self, what: str, *lines: object) -> None:
-        """Print lines such as "note: ..." or "figure: ..." below the result, unless it is to stand alone; no None."""
+        """Print lines such as "figure: ..." below the result, except lines that are None; nothing with --quiet."""
         for line in () if self.quiet else lines:
             if line is not None:
                 typer.echo(f"{what}: {line}")
@@ -194,7 +197,7 @@ class ScenarioFlags:
 
 @dataclass(frozen=True)
 class SettingFlags(ScenarioFlags):
-    """The same for a scenario of which some keys are given other values."""
+    """Which scenario is meant, which policies in it, and which of its keys get other values."""
 
     sets: Annotated[
         list[str] | None,
@@ -239,13 +242,13 @@ class StudyFlags(ScenarioFlags):
     jobs: Jobs = None
 
     def keywords(self) -> dict[str, Any]:
-        """The same as keywords of `compare`, `sweep` and `trial`."""
+        """These flags as keywords of `compare`, `sweep` and `trial`."""
         return {"runs": self.runs, "seed": self.seed, "jobs": cores(self.jobs)}
 
 
 @dataclass(frozen=True)
 class SettingStudyFlags(StudyFlags, SettingFlags):
-    """The same for a study of a scenario of which some keys are given other values."""
+    """The flags of a study of a scenario, some keys of which may get other values."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,7 @@ class FolderFlags:
         Path | None,
         option(
             "--out -o FOLDER",
-            "Keeps every finished run, so that the same command goes on after an interruption, and gets the results.",
+            "Keep finished runs and results in this folder; after an interruption, the same command continues.",
             default="none",
         ),
     ] = None
@@ -291,7 +294,7 @@ class FolderFlags:
 
 @dataclass(frozen=True)
 class RunFlags:
-    """What is asked of every run: the engine, its log, and who else hears it. The names are those of `RunKeywords`."""
+    """What is asked of every run: the engine, its log, and its sinks. The names are those of `RunKeywords`."""
 
     engine: Engine = "auto"
     logs: LogFolder = None
@@ -303,7 +306,7 @@ class RunFlags:
         Literal["all", "pulls", "indices"],
         option(
             "--log-detail",
-            "Every event; only the pulls, for regret and not for a replay; or every event and the policy's indices.",
+            "What a log holds: all events; pulls only (for regret, not for a replay); or all events and the indices.",
         ),
     ] = "all"
     force: Force = False
@@ -311,7 +314,7 @@ class RunFlags:
         list[str] | None,
         option(
             "--sink NAME",
-            "Who else hears every event, e.g. lines or mine:file=a.csv; repeat for more (see `tpstream list sinks`).",
+            "A sink that is told every event, e.g. mine:file=a.csv; repeat for more (see `tpstream list sinks`).",
             default="none",
         ),
     ] = None
@@ -324,5 +327,5 @@ class RunFlags:
                 raise typer.BadParameter(f"--log-{name} {value} is about logs; name a folder for them with --log")
 
     def keywords(self) -> dict[str, Any]:
-        """The same as keywords of `compare`."""
+        """These flags as keywords of `compare`."""
         return {**vars(self), "sinks": self.sinks or ()}

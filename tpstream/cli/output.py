@@ -33,6 +33,8 @@ MOST_SHOWN = 10
 NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
 """What stands at the right of its column: a number, with a currency or without."""
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
+NO_PROOF = "note: the bounds are proved for regular arrivals without delays or a window; here the timing differs"
+"""Below bounds that are shown for a world in which they are not proved."""
 
 
 class Bar:
@@ -84,7 +86,7 @@ def show_progress(title: str, *, show: bool) -> "Iterator[Bar | None]":
 
 @contextmanager
 def without_notes() -> Iterator[None]:
-    """Show only warnings; set in the environment, so that the worker processes of a study follow it, too."""
+    """Show warnings but no notes; this is set in the environment, so that worker processes do the same."""
     from tpstream.model.notes import NOTES
 
     before = os.environ.get(NOTES)

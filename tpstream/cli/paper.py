@@ -10,7 +10,7 @@ from tpstream.cli.options import Jobs, Quiet, Runs, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
 
 
-@command("Simulate", example="paper --setting 2 --setting 2.3 --runs 10")
+@command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
     *,
     setting: Annotated[
@@ -24,17 +24,18 @@ def paper(
         int | None,
         option(
             "--horizon -t ROUNDS",
-            "Fewer rounds for a quick look; the published numbers are then not compared with.",
+            "Fewer rounds, for a quick look; results are then not compared with the published numbers.",
             default="the paper's",
             least=10,
         ),
     ] = None,
     out: Annotated[
-        Path, option("--out -o FOLDER", "Where finished runs are kept: the same command goes on where it was.")
+        Path,
+        option("--out -o FOLDER", "Where finished runs are kept; after an interruption, the same command continues."),
     ] = Path("logs/paper"),
-    report: Annotated[Path, option("--report FILE", "The page; its figures go to `images` beside it.")] = Path(
-        "docs/reproduction.md"
-    ),
+    report: Annotated[
+        Path, option("--report FILE", "Where the report goes; its figures go to `images` beside it.")
+    ] = Path("docs/reproduction.md"),
     theory: Annotated[bool, flag("--theory", "Draw every scenario between its bounds, too.")] = False,
     quiet: Quiet = False,
 ) -> None:

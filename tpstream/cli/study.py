@@ -12,7 +12,6 @@ import typer
 
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.describe import NO_PROOF
 from tpstream.cli.options import (
     Engine,
     Figure,
@@ -28,6 +27,7 @@ from tpstream.cli.options import (
     option,
 )
 from tpstream.cli.output import (
+    NO_PROOF,
     amount,
     in_currency,
     interval,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
 INFORMED = ("oracle", "ucb1")
-"""Kinds of policies that are told what no real decision maker knows: the means, or a pull's total at once."""
+"""Kinds of policies that are told what no real policy can know: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
@@ -60,7 +60,7 @@ class SingleFlags(SettingStudyFlags):
     """The flags of a study that has one run unless more are asked for."""
 
     runs: Runs = 1
-    first: Annotated[int, option("--run K", "The number of the (first) run, to do one of many alone.", least=0)] = 0
+    first: Annotated[int, option("--run K", "The number of the first run: repeats one run of a study.", least=0)] = 0
 
 
 @command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first", more=COLUMNS)
@@ -92,7 +92,7 @@ def compare(
         bool,
         flag(
             "--value",
-            "Say which fraction of the delay's cost each policy recovers; ucb1 and delayed-ucb1 run in any case.",
+            "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
         ),
     ] = False,
     against: Annotated[
@@ -156,10 +156,11 @@ def sweep(
         ),
     ] = None,
     file: Annotated[
-        Path | None, option("--file SWEEP.toml", "A file with sets, e.g. span = [100, 200].", default="none")
+        Path | None,
+        option("--file SWEEP.toml", "A TOML file of keys and values, e.g. span = [100, 200].", default="none"),
     ] = None,
     together: Annotated[
-        bool, flag("--together", "The first values of all sets together, the second ones together, ...")
+        bool, flag("--together", "No combinations: all first values together, then all second ones, ...")
     ] = False,
     folder: FolderFlags,
     engine: Engine = "auto",
@@ -204,7 +205,7 @@ def sweep(
 
 @contextmanager
 def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
-    """The keywords of a study for its rounds, its folder, a cluster and progress; says how to go on if interrupted."""
+    """Keywords of a study: rounds, folder, cluster and progress; tells a user who interrupts it how to continue."""
     from tpstream.experiment.executors import dask_executor
 
     rounds = folder.chosen_rounds()
@@ -326,7 +327,7 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
 
 
 def _yardstick(table: "pd.DataFrame") -> str | None:
-    """The policy with the smallest regret, of those that know no more than a real decision maker; None without one."""
+    """The policy with the smallest regret, without those that are told what cannot be known; None if none is left."""
     usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
     return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 

@@ -19,7 +19,7 @@ NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 
 
 @command(
-    "Simulate",
+    "Trials",
     example="trial medical-trial --runs 20 --figure trial.png",
     more=NOTES,
 )

@@ -38,7 +38,7 @@ class Block:
 
 
 class Pull(NamedTuple):
-    """What one pull pays, part by part and in total, and when; None for as in the paper's world."""
+    """What one pull pays, part by part and in total, and when; None means the times of the paper's world."""
 
     rewards: Floats
     total: float
@@ -47,7 +47,7 @@ class Pull(NamedTuple):
 
 
 class Draws:
-    """Draws every arm's pulls in blocks from that arm's own stream, once for all readers.
+    """Draws every arm's pulls in blocks from that arm's own stream, once for all policies of a run.
 
     Policies of one run share the draws: a block is kept until every reader took it, and then forgotten.
     """

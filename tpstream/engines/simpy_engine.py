@@ -225,7 +225,7 @@ class SimpyEngine:
         return named
 
     def _publish(self, round: int) -> None:
-        """Hand to the bus all events since the decision of this round, the last one, with that decision."""
+        """Hand to the bus the decision of this round, which is the last one made, and all events since."""
         if not self._buffer.codes:
             return
         events = self._buffer.take(round)

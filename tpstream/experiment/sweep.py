@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(PolicyTables):
-    """Results of a sweep: a study for each cell, and tables with a column for each path that was varied."""
+    """Results of a sweep, as `sweep` returns them: a study for each cell, tables with a column for each varied path."""
 
     name: str
     seed: int
@@ -191,8 +191,34 @@ def sweep(
 
     A path is that of a key in the scenario file, arms and delays by name or number, or policies.NAME.PARAMETER. With
     `together` the first values of all sets make a cell, the second ones another, ...; by default all combinations do.
-    Run k has the same random numbers in every cell, and what is the same in several cells is done once. The rest is as
-    in `compare`.
+    Run k has the same random numbers in every cell, and what is the same in several cells is done once.
+
+    Parameters
+    ----------
+    scenario, policies, runs, first, seed, jobs, rounds, folder, executor, **options
+        As in `compare`.
+    sets
+        The values of each path.
+    together
+        Make a cell of the first values of all sets, one of the second values, ..., instead of all combinations.
+
+    Returns
+    -------
+    Sweep
+        A study for each cell, with tables and figures of all of them.
+
+    Raises
+    ------
+    TpstreamError
+        If a path or a value is wrong, the folder holds another study, or every run failed.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, sweep
+    >>> scenario = Scenario.load("setting-1").with_(horizon=200)
+    >>> found = sweep(scenario, {"policies.tp-ucb-fr.groups": [5, 20]}, ["tp-ucb-fr"], runs=2)
+    >>> found.table()[["policies.tp-ucb-fr.groups", "policy", "runs"]].values.tolist()
+    [[5, 'tp-ucb-fr', 2], [20, 'tp-ucb-fr', 2]]
     """
     scenario = Scenario.load(scenario)
     if not sets:

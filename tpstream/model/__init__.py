@@ -1,1 +1,1 @@
-"""What are the words? Events, worlds, errors and protocols that every other package uses; imports none of them."""
+"""Which words do all packages share? Events, worlds, errors and protocols; this one imports no other of ours."""

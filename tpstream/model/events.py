@@ -129,7 +129,22 @@ class EventColumns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Consecutive events as one array for each column; `value` is NaN where an `Event` has None."""
+    """Consecutive events as one array for each column; `value` is NaN where an event has no value.
+
+    Policies and sinks are handed events in this form.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, simulate
+    >>> class Paid:
+    ...     total = 0.0
+    ...     def hear(self, events):
+    ...         self.total += events.value[events.kind == Kind.PARTIAL].sum()
+    >>> paid = Paid()
+    >>> run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", sinks=[paid])
+    >>> bool(paid.total > 0)
+    True
+    """
 
     seq: Ints
     time: Floats

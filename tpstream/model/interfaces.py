@@ -101,7 +101,28 @@ class BuildContext:
 
 
 class RewardKind(Protocol):
-    """A reward model as it is registered: the keys that it reads from a scenario, and how it is built."""
+    """A reward model as a plug-in defines it: the keys that it reads from a scenario, and how it is built from them.
+
+    Examples
+    --------
+    >>> from tpstream.model.settings import Settings
+    >>> class CoinSettings(Settings):
+    ...     "A coin that pays 1 or nothing."
+    >>> class CoinArmSettings(Settings):
+    ...     chance: float
+    >>> class CoinArm:
+    ...     maximum = 1.0
+    ...     def __init__(self, chance):
+    ...         self.mean = chance
+    ...     def sample(self, stream, pulls):
+    ...         return (stream.random((pulls, 1)) < self.mean).astype(float)
+    >>> class Coin:
+    ...     settings, arm_settings = CoinSettings, CoinArmSettings
+    ...     def build(self, settings, arms, context):
+    ...         return Rewards([CoinArm(arm.chance) for arm in arms], groups=1)
+    >>> from tpstream.testing import check_rewards
+    >>> check_rewards(Coin(), {}, [{"chance": 0.2}, {"chance": 0.6}], span=1)
+    """
 
     settings: type[BaseModel]
     """Keys of the `[rewards]` table besides `kind`."""
@@ -186,7 +207,26 @@ class ProcessDelay(Protocol):
 
 
 class DelayKind(Protocol):
-    """A delay as it is registered: the keys that it reads from a `[[delays]]` table, and how it is built."""
+    """A delay as a plug-in defines it: the keys that it reads from a `[[delays]]` table, and how it is built from them.
+
+    Examples
+    --------
+    >>> from tpstream.model.settings import Settings
+    >>> class MailSettings(Settings):
+    ...     days: float = 2.0
+    >>> class Mail:
+    ...     whole = True
+    ...     def __init__(self, days):
+    ...         self.days = days
+    ...     def apply(self, schedule, rewards, arm, stream):
+    ...         return Schedule(schedule.offsets + stream.poisson(self.days, rewards.shape), schedule.lost)
+    >>> class MailKind:
+    ...     settings = MailSettings
+    ...     def build(self, settings, context):
+    ...         return Mail(settings.days)
+    >>> from tpstream.testing import check_delay
+    >>> check_delay(MailKind(), {"days": 3.0})
+    """
 
     settings: type[BaseModel]
 
@@ -206,7 +246,26 @@ class ArrivalProcess(Protocol):
 
 
 class ArrivalKind(Protocol):
-    """An arrival process as it is registered: the keys of its `[arrivals]` table, and how it is built."""
+    """An arrival process as a plug-in defines it: the keys of its `[arrivals]` table, and how it is built from them.
+
+    Examples
+    --------
+    >>> from tpstream.model.settings import Settings
+    >>> class TideSettings(Settings):
+    ...     period: float = 12.4
+    >>> class Tides:
+    ...     regular = False
+    ...     def __init__(self, period):
+    ...         self.period = period
+    ...     def times(self, stream, horizon):
+    ...         return self.period * np.arange(1.0, horizon + 1)
+    >>> class TideKind:
+    ...     settings = TideSettings
+    ...     def build(self, settings, context):
+    ...         return Tides(settings.period)
+    >>> from tpstream.testing import check_arrivals
+    >>> check_arrivals(TideKind(), {"period": 6.2})
+    """
 
     settings: type[BaseModel]
 
@@ -215,7 +274,20 @@ class ArrivalKind(Protocol):
 
 
 class Subscriber(Protocol):
-    """Is handed every event, in order, a batch at a time."""
+    """Is handed every event, in order, a batch at a time; any object with a method `hear` is one.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, simulate
+    >>> class Counter:
+    ...     count = 0
+    ...     def hear(self, events):
+    ...         self.count += len(events)
+    >>> counter = Counter()
+    >>> run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", sinks=[counter])
+    >>> counter.count == len(run.events())
+    True
+    """
 
     def hear(self, events: Events) -> None:
         """Take the next events, without changing them."""

@@ -1,6 +1,6 @@
 """The world of one run: the problem that a policy is told, how time passes, the rewards, and the random streams.
 
-There is a stream, a random generator, for each seed, run, purpose and arm, whatever else is drawn.
+Each seed, run, purpose and arm has a random generator of its own, its stream; so no draw depends on what else is drawn.
 """
 
 from collections.abc import Mapping

@@ -49,26 +49,26 @@ class GroupParameters(IndexParameters):
 class SharedPolicy:
     """A policy as a state of arrays and compiled functions, which every engine and replay can run.
 
-    The functions are those of `tpstream.model.numba_support.compiled`: handlers, which are told what happens, and
-    `decide`. Handlers that are left out are never called, and being told less is faster: a policy that needs only
-    sums takes `on_received` or `on_group` instead of `on_partial`. `slot` is the row of an open pull in the state
-    fields named by `per_pull`; engines enlarge these arrays when more pulls are open. When a pull is closed, its row
-    may go to another pull.
+    All functions but `init` are decorated with `tpstream.model.numba_support.compiled`. The engine calls the handlers
+    (`on_pull`, `on_partial`, ...) when something happens, and `decide` when a decision is due. A handler that is left
+    out is never called, which is faster: a policy that needs only sums takes `on_received` or `on_group` instead of
+    `on_partial`. `slot` is the row of an open pull in the state fields named by `per_pull`; engines enlarge these
+    arrays when more pulls are open. When a pull is closed, its row may be given to another pull.
 
-    The state is a NamedTuple. The name of its class must be its own, since Numba tells states apart by it. Its fields:
+    The state is a NamedTuple. Give its class a name that no other state has, since Numba tells states apart by it.
+    These fields have a meaning:
 
-    - `indices`, which must be there: one float for each arm, which `decide` fills; NaN for a policy without indices.
-    - `clock`, optional: `np.zeros(1)`. It holds the time of the event that is told or of the decision that is asked
-      for; it is written before the handler or `decide` is called. For `on_received` it is the time of the payments.
-    - `probabilities`, optional: one float for each arm, the probability with which `decide` chooses it, which
-      `decide` fills as it does `indices`.
+    - `indices`, required: one float for each arm, set by `decide`; NaN for a policy without indices.
+    - `clock`, optional: `np.zeros(1)`. Before each call of a handler or of `decide`, the engine writes to it the time
+      of the event or decision. For `on_received` it is the time of the payments.
+    - `probabilities`, optional: one float for each arm, the probability with which `decide` chooses it; `decide` sets
+      it.
 
-    Handlers never draw random numbers. What needs a draw is put into the state, and `decide` draws it: first what the
-    events left, in the order of the events, then one draw for each arm, in the order of the arms and whatever the arm's
-    state. So engines, replay and live use all draw the same numbers.
+    Random numbers are drawn in `decide` only, never in a handler: engines and replay call handlers at different
+    moments. A handler that needs a random number stores in the state what it is for. `decide` first draws for what
+    handlers stored, in the order in which they did, then once for each arm, for all arms and in their order.
 
-    What may come: a run may end early, between two batches of rounds; `decide` may be given a context; the arms' means
-    may depend on the round. So a policy must not count on its horizon being reached.
+    A run may end before its horizon, so a policy must not rely on reaching it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""UCB1 without delay: it is shown a pull's cumulative reward at the pull, as the paper's bound for the others."""
+"""UCB1 without delay: is told at the pull what it will pay in total, which no real policy can know; for comparison."""
 
 import math
 from typing import NamedTuple

@@ -38,7 +38,7 @@ EXAMPLE = 'PLUGINS = {"delays": {"my-delay": KIND}}'
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plug-in file that was loaded.
+    """A plug-in file that was loaded, as `load_plugin` returns it.
 
     Attributes
     ----------

@@ -1,0 +1,101 @@
+"""The pages on scenario files, policies and traces tell the truth: files are valid, programs print what they say."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tpstream import Scenario
+from tpstream.rewards import REWARDS
+
+DOCS = Path(__file__).parents[2] / "docs"
+SCENARIOS, POLICY, TRACES = (
+    (DOCS / f"{page}.md").read_text("utf-8") for page in ("scenarios", "write-a-policy", "traces")
+)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a page in that language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def run(folder: Path, *words: str) -> str:
+    """What a Python process prints in that folder, if it complains of nothing."""
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def tpstream(folder: Path, command: str) -> str:
+    """What a command prints without the notes about compiling."""
+    words = shlex.split(command)
+    assert words[0] == "tpstream"
+    quiet = ["--quiet"] if words[1] in {"run", "compare"} else []
+    return run(folder, "-c", "from tpstream.cli.app import main; main()", *words[1:], *quiet)
+
+
+def test_the_scenario_says_what_it_says() -> None:
+    """The file can be loaded, and has the policies that it lists; the lines on late parts fit above its tables."""
+    text, late = blocks(SCENARIOS, "toml")
+    scenario = Scenario.parse(tomllib.loads(text))
+    labels = [choice.label for choice in scenario.choices()]
+    assert (scenario.name, labels) == ("two-prices", ["tp-ucb-fr", "tp-ucb-ew", "delayed-ucb1"])
+    assert Scenario.parse(tomllib.loads(late + text)).window == 60
+
+
+@pytest.mark.slow
+def test_the_commands_and_the_program_of_scenarios_work(tmp_path: Path) -> None:
+    """Beside the file, every command runs, and the program prints the text below it."""
+    (tmp_path / "two-prices.toml").write_text(blocks(SCENARIOS, "toml")[0])
+    commands = [line for block in blocks(SCENARIOS, "sh") for line in block.splitlines()]
+    assert len(commands) == 4
+    for command in commands:
+        assert "tp-ucb-fr" in tpstream(tmp_path, command)
+    assert [run(tmp_path, "-c", blocks(SCENARIOS, "python")[0])] == blocks(SCENARIOS, "text")
+
+
+def test_the_table_of_keys_is_complete() -> None:
+    """It has every key of a scenario."""
+    cells = re.findall(
+        r"^\| (`.*?`) \| ", SCENARIOS.partition("## The keys")[2].partition("| rewards |")[0], re.MULTILINE
+    )
+    listed = re.findall(r"`\[*(\w+)\]*`", " ".join(cells))
+    assert sorted(listed) == sorted(Scenario.model_fields)
+
+
+def test_the_table_of_rewards_is_complete() -> None:
+    """It has every kind of rewards."""
+    table = SCENARIOS.partition("| rewards |")[2].partition("##")[0]
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == sorted(REWARDS.builtin)
+
+
+@pytest.mark.slow
+def test_the_policy_prints_what_it_says(tmp_path: Path) -> None:
+    """The program, saved to a file and run, prints exactly the text below it."""
+    ((program,), (printed,)) = blocks(POLICY, "python"), blocks(POLICY, "text")
+    (tmp_path / "commit.py").write_text(program)
+    assert run(tmp_path, "commit.py") == printed
+
+
+@pytest.mark.slow
+def test_the_policy_is_a_plug_in_with_one_more_line(tmp_path: Path) -> None:
+    """The line and the command that the page gives work."""
+    (line,) = re.findall(r"`(PLUGINS = .*?)`", POLICY)
+    (command,) = re.findall(r"`(tpstream compare .*?)`", POLICY)
+    (tmp_path / "commit.py").write_text(f"{blocks(POLICY, 'python')[0]}\n{line}\n")
+    assert "explore-then-commit" in tpstream(tmp_path, f"{command} -t 500 -n 2")
+
+
+@pytest.mark.slow
+def test_the_trace_can_be_simulated(tmp_path: Path) -> None:
+    """The table and the scenario, saved under the names that the page gives, are valid, and the commands work."""
+    (tmp_path / "sales.csv").write_text(blocks(TRACES, "text")[0])
+    (tmp_path / "recorded.toml").write_text(blocks(TRACES, "toml")[0])
+    scenario = Scenario.load(tmp_path / "recorded.toml")
+    assert (scenario.span, scenario.means.tolist()) == (3, [1.5, 4.0])
+    for command in blocks(TRACES, "sh")[0].splitlines():
+        assert "delayed-ucb1" in tpstream(tmp_path, command)
