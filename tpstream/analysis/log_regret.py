@@ -177,7 +177,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
     >>> from tpstream import Scenario, log_regret, simulate
     >>> scenario = Scenario.load("setting-1").with_(horizon=20)
     >>> with TemporaryDirectory() as folder:
-    ...     runs = [simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.arrow") for run in range(2)]
+    ...     runs = [simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.arrows") for run in range(2)]
     ...     result = log_regret(folder)
     >>> result.table()[["policy", "runs", "rounds"]].to_dict("records")
     [{'policy': 'uniform', 'runs': 2, 'rounds': 20}]
