@@ -28,6 +28,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Kind
 from tpstream.model.numba_support import compiled_loop
+from tpstream.model.units import round_title
 from tpstream.model.world import Problem
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class LogRegret:
         What a reader should know: which logs are torn, where the curves end.
     known
         The policies as the theory of regret bounds knows them.
+    round_title
+        The title of an axis of rounds, with the time that one takes if that is known.
     """
 
     name: str
@@ -81,6 +84,7 @@ class LogRegret:
     notes: tuple[str, ...]
     problem: Problem
     known: "tuple[PolicyGroups, ...]"
+    round_title: str = "round"
 
     @property
     def no_best_arm(self) -> str | None:
@@ -208,6 +212,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
             (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
             for policy, logs in found.logs.items()
         ),
+        round_title=round_title(header.time_unit, regular=bool(header.scenario) and "arrivals" not in header.scenario),
     )
 
 

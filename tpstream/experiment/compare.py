@@ -209,6 +209,7 @@ def make_study(
             for choice, records in found
             for run, reason in records.failures.items()
         ),
+        round_title=scenario.round_title,
     )
 
 

@@ -91,6 +91,8 @@ class Study:
         The log files of every policy, if logs were asked for.
     failures
         The runs that failed.
+    round_title
+        The title of an axis of rounds, with the time that one takes if that is known.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Study:
     records: Mapping[str, Records]
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
+    round_title: str = "round"
     _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def measure(self, policy: str, name: str) -> NDArray[Any]:
@@ -301,7 +304,15 @@ class Study:
 
         runs = max(len(records) for records in self.records.values())
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
-        regret_figure(Path(path), title, self.rounds, self._intervals(), log_rounds=log_rounds, bounds=bounds)
+        regret_figure(
+            Path(path),
+            title,
+            self.rounds,
+            self._intervals(),
+            log_rounds=log_rounds,
+            bounds=bounds,
+            round_title=self.round_title,
+        )
         return Path(path)
 
     def _of(self, policy: str) -> Records:

@@ -125,6 +125,7 @@ def regret_figure(
     *,
     log_rounds: bool = False,
     bounds: Sequence[Bound] = (),
+    round_title: str = "round",
 ) -> None:
     """Regret over rounds, a line and a band for each policy, named at the line's end; written as PNG, SVG or PDF.
 
@@ -135,6 +136,7 @@ def regret_figure(
         axes = figure.subplots()
         colours = policy_colours(curves)
         draw_regret(axes, rounds, curves, colours, log_rounds=log_rounds)
+        axes.set_xlabel(round_title)
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
         label_lines(axes, ends | draw_bounds(axes, rounds, curves, bounds, colours), colours)

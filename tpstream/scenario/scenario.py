@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.units import check_time_unit, round_title
 from tpstream.model.world import Problem, Timing, World
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards.base import RewardTable, build_rewards, implied_span
@@ -83,6 +84,7 @@ class Scenario(BaseModel):
         description="when decisions are due: a kind and its settings",
     )
     resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
+    time_unit: str | None = Field(None, description="what one unit of time is, in the singular, such as day or week")
     window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
     default_reward: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
@@ -150,6 +152,11 @@ class Scenario(BaseModel):
             except ValidationError as error:
                 raise ScenarioError(describe_error(error, lambda location: fields_at(table, location))) from None
         self._folder, self._source = folder, source
+
+    @field_validator("time_unit")
+    @classmethod
+    def _check_time_unit(cls, value: str | None) -> str | None:
+        return None if value is None else check_time_unit(value)
 
     @field_validator(*SECTIONS, mode="plain")
     @classmethod
@@ -221,7 +228,8 @@ class Scenario(BaseModel):
         keys = self._keys()
         keys["delays"] = [delay for delay in keys["delays"] if delay["kind"] != "none"]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
-        usual = {"delays": [], "arrivals": regular, "resources": {}, "window": None, "default_reward": None}
+        usual = {"delays": [], "arrivals": regular, "resources": {}}
+        usual |= dict.fromkeys(("time_unit", "window", "default_reward"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
@@ -279,6 +287,11 @@ class Scenario(BaseModel):
     def means(self) -> Floats:
         """The true mean of every arm's cumulative reward."""
         return cast("Floats", self.problem().means)
+
+    @property
+    def round_title(self) -> str:
+        """The title of an axis of rounds, with the time that one takes if that is known."""
+        return round_title(self.time_unit, regular=self.timing().arrivals.regular)
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
@@ -375,7 +388,8 @@ class Scenario(BaseModel):
         '96 of 100 parts are never credited in 2,560 drawn pulls'
         """
         requests = request_policies(self.policies, policies)
-        return find_warnings(self.build_world(self.seed, 0), [one.choose(self.problem()) for one in requests])
+        choices = [one.choose(self.problem()) for one in requests]
+        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
