@@ -28,7 +28,9 @@ TOLERANCE = 1e-9
 class TraceArmSettings(Settings):
     """Keys of an arm: the largest possible cumulative reward, if it is more than the largest recorded one."""
 
-    maximum: PositiveFloat | None = None
+    maximum: PositiveFloat | None = Field(
+        None, description="largest cumulative reward; default: the largest recorded one"
+    )
 
 
 class TraceSettings(RewardSettings):
@@ -36,9 +38,15 @@ class TraceSettings(RewardSettings):
 
     arm_settings = TraceArmSettings
 
-    file: Annotated[str, Field(min_length=1)]
-    draw: Literal["sequence", "resample"] = "sequence"
-    groups: Annotated[int | None, Field(ge=1)] = None
+    file: Annotated[str, Field(min_length=1)] = Field(
+        description="CSV or Parquet file of recorded pulls, relative to the scenario; docs/traces.md has its format"
+    )
+    draw: Literal["sequence", "resample"] = Field(
+        "sequence", description="recorded pulls in their order, once; or drawn with replacement"
+    )
+    groups: Annotated[int | None, Field(ge=1)] = Field(
+        None, description="groups of parts, none of which pays more than maximum / groups, as you vouch for"
+    )
 
     def build(self, arms: Sequence[TraceArmSettings], context: BuildContext) -> Rewards:
         """The model; a record guarantees no groups beyond those that its user gives."""
