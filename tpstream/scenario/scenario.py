@@ -291,7 +291,9 @@ class Scenario(BaseModel):
     @property
     def round_title(self) -> str:
         """The title of an axis of rounds, with the time that one takes if that is known."""
-        return round_title(self.time_unit, regular=self.timing().arrivals.regular)
+        return (
+            "round" if self.time_unit is None else round_title(self.time_unit, regular=self.timing().arrivals.regular)
+        )
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
