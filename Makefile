@@ -42,7 +42,7 @@ imports: $(VENV)/installed-dev
 
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python; the faults
 # that are planted into loops run only there, since each would compile every loop anew.
-INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/log/test_contract.py tests/analysis/test_log_regret.py \
+INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/log/test_contract.py tests/log/test_sparse.py tests/analysis/test_log_regret.py \
 	$(addprefix tests/engines/test_,time_order.py planted_faults.py parity.py parity_faults.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
@@ -56,7 +56,7 @@ unit: $(VENV)/installed-dev
 
 verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, and a wider search for differences between the engines
 	$(PYTEST) -m verify
-	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/replay tests/log/test_formats.py
+	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/replay tests/log/test_formats.py tests/log/test_sparse.py
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

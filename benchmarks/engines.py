@@ -139,7 +139,7 @@ def as_it_is_logged(horizon: int, turns: int) -> None:
     """A run of TP-UCB-FR without a log, with one of only the pulls, and with one of every event, as columns."""
     scenario = setting(horizon)
     with TemporaryDirectory() as folder:
-        pulls, everything = Path(folder) / "pulls.arrow", Path(folder) / "all.arrow"
+        pulls, everything = Path(folder) / "pulls.arrows", Path(folder) / "all.arrows"
         times = best(
             turns,
             lambda: simulate(scenario, "tp-ucb-fr"),

@@ -28,7 +28,7 @@ def diagnose_run(path: Path, scenario: Scenario, policy: str = "tp-ucb-fr", **re
 
 def test_setting_1_passes_with_20_groups(tmp_path: Path) -> None:
     """Setting 1: 20 groups and all mergers of them pass; finer ones keep the bound, being even, but are dependent."""
-    diagnosis = diagnose_run(tmp_path / "run.arrow", Scenario.load("setting-1").with_(horizon=3000))
+    diagnosis = diagnose_run(tmp_path / "run.arrows", Scenario.load("setting-1").with_(horizon=3000))
     table = diagnosis.frame().set_index("groups")
     assert diagnosis.compatible == [1, 2, 4, 5, 10, 20]
     assert table["fits"].all()
@@ -38,7 +38,7 @@ def test_setting_1_passes_with_20_groups(tmp_path: Path) -> None:
 
 def test_the_spotify_like_scenario_is_flagged(tmp_path: Path) -> None:
     """Songs of one session correlate: no number of groups but 1 is compatible, and FR's assumption is contradicted."""
-    diagnosis = diagnose_run(tmp_path / "run.arrow", Scenario.load("spotify-like").with_(horizon=2000))
+    diagnosis = diagnose_run(tmp_path / "run.arrows", Scenario.load("spotify-like").with_(horizon=2000))
     assert diagnosis.compatible == [1]
     (warning,) = diagnosis.warnings
     assert "tp-ucb-fr assumes 20 groups, but its groups are not independent" in warning
@@ -99,7 +99,7 @@ def test_complete_pulls_are_those_of_the_log(tmp_path: Path, delays: list[Any]) 
 def test_mass_lies_where_the_reward_is_paid(tmp_path: Path) -> None:
     """Shares add up to 1; rewards paid at once in each of three groups lie in parts 1, 3 and 5."""
     scenario = small(horizon=400, rewards={"kind": "smooth-beta", "groups": 3, "spread": "first"})
-    mass = diagnose_run(tmp_path / "run.arrow", scenario, "uniform").mass
+    mass = diagnose_run(tmp_path / "run.arrows", scenario, "uniform").mass
     assert mass.mean.sum(axis=1) == pytest.approx(1.0)
     assert (mass.mean[:, 1::2] == 0).all()
     assert ((mass.low <= 1 / 3) & (mass.high >= 1 / 3))[:, 0::2].mean() > 0.5
@@ -109,7 +109,7 @@ def test_runs_are_pooled_and_policies_kept_apart(tmp_path: Path) -> None:
     """Runs of a policy add up; policies on common random numbers would repeat the same evidence."""
     for policy in ("tp-ucb-fr", "uniform"):
         for run in range(2):
-            simulate(small(), policy, run=run, log=tmp_path / f"{policy}.{run}.arrow")
+            simulate(small(), policy, run=run, log=tmp_path / f"{policy}.{run}.arrows")
     found = diagnose(tmp_path)
     assert [(one.policy, int(one.pulls.sum())) for one in found] == [("tp-ucb-fr", 120), ("uniform", 120)]
 
@@ -160,7 +160,7 @@ def test_merged_groups_are_not_dependent_if_finer_ones_are_not(tmp_path: Path, m
         return Independence(0.001 if arms[0].shape[1] in {2, 3} else 0.5, np.eye(arms[0].shape[1]))
 
     monkeypatch.setattr(diagnose_module, "examine", alarm)
-    assert diagnose_run(tmp_path / "run.arrow", small(horizon=100)).frame()["independent"].all()
+    assert diagnose_run(tmp_path / "run.arrows", small(horizon=100)).frame()["independent"].all()
 
 
 def test_too_few_pulls_say_nothing() -> None:
@@ -187,7 +187,7 @@ def test_the_statistic_is_that_of_correlations(groups: int, pulls: int, seed: in
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
     """A row for each policy; the same logs give the same bytes."""
     for policy in ("tp-ucb-fr", "delayed-ucb1"):
-        simulate(small(), policy, log=tmp_path / "logs" / f"{policy}.arrow")
+        simulate(small(), policy, log=tmp_path / "logs" / f"{policy}.arrows")
     found = diagnose(tmp_path / "logs")
     for name in ("a.svg", "b.svg"):
         diagnosis_figure(tmp_path / name, found)

@@ -282,12 +282,12 @@ def test_all_four_policies_have_a_bound(monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_bounds_are_drawn_into_the_regret_of_logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`regret --theory` draws the bounds of the log's world, those that `theory` prints."""
-    simulate(Scenario.load("setting-1").with_(horizon=200), "tp-ucb-fr", log=tmp_path / "run.arrow")
+    simulate(Scenario.load("setting-1").with_(horizon=200), "tp-ucb-fr", log=tmp_path / "run.arrows")
     expected = scenario_bounds(Scenario.load("setting-1").with_(horizon=200), ["tp-ucb-fr"])
-    found = log_regret(tmp_path / "run.arrow").bounds
+    found = log_regret(tmp_path / "run.arrows").bounds
     assert [(one.name, one.slope) for one in found] == [(one.name, one.slope) for one in expected]
     pictures = []
     for name, more in (("plain.png", ()), ("bounds.png", ("--theory",))):
-        run_command(monkeypatch, "regret", str(tmp_path / "run.arrow"), "-f", str(tmp_path / name), "-q", *more)
+        run_command(monkeypatch, "regret", str(tmp_path / "run.arrows"), "-f", str(tmp_path / name), "-q", *more)
         pictures.append((tmp_path / name).read_bytes())
     assert pictures[0] != pictures[1]

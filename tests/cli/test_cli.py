@@ -146,7 +146,7 @@ def test_validate(tpstream: Command) -> None:
     """`validate` says what a scenario describes: arms with means and maxima, rounds, span, policies."""
     shown = tpstream("validate", "small.toml")
     assert shown.code == 0
-    assert "small: valid. 3 arms, 60 rounds, a pull pays over 6." in shown.out
+    assert "small: valid. 3 arms, 60 rounds." in shown.out
     assert re.search(r"middle\W+10\W+20\b", shown.out)
     assert "policies: " + ", ".join(PAPER) in shown.out
 

@@ -191,10 +191,10 @@ def test_diagnose(call: Any, folder: Path) -> None:
 def test_diagnose_warns(call: Any, tmp_path: Path) -> None:
     """A contradicted assumption is a warning, also in the JSON."""
     scenario = small(horizon=300, rewards={"kind": "smooth-beta", "groups": 3, "spread": "first"})
-    simulate(scenario, "tp-ucb-fr:groups=6", log=tmp_path / "run.arrow")
-    code, out, _ = call("diagnose", tmp_path / "run.arrow")
+    simulate(scenario, "tp-ucb-fr:groups=6", log=tmp_path / "run.arrows")
+    code, out, _ = call("diagnose", tmp_path / "run.arrows")
     assert (code, "warning: tp-ucb-fr:groups=6 assumes 6 groups, but a group of arm" in out) == (0, True)
-    (found,) = json.loads(call("diagnose", tmp_path / "run.arrow", "--json")[1])["policies"]
+    (found,) = json.loads(call("diagnose", tmp_path / "run.arrows", "--json")[1])["policies"]
     assert (found["assumed"], found["compatible"], len(found["warnings"])) == (6, [1, 3], 1)
 
 
@@ -211,3 +211,15 @@ def test_detail_of_logs(call: Any, tmp_path: Path) -> None:
     assert call("replay", tmp_path / "indices" / name)[0] == 0
     assert "not logged" not in call("replay", flip(tmp_path / "indices" / name))[1]
     assert "holds only the pulls" in call("regret", tmp_path / "pulls")[1]
+
+
+def test_convert_makes_logs_sparse_and_whole_again(call: Any, tmp_path: Path) -> None:
+    """`--sparse` leaves out what paid nothing, `--dense` writes it again, and neither keeps the log as it is."""
+    scenario = small(horizon=40, rewards={"kind": "smooth-beta", "groups": 1, "spread": "single"})
+    simulate(scenario, "uniform", log=tmp_path / "run.jsonl")
+    for source, target, *words in (("run", "thin", "--sparse"), ("thin", "copy"), ("copy", "whole", "--dense")):
+        assert call("convert", tmp_path / f"{source}.jsonl", tmp_path / f"{target}.jsonl", *words)[0] == 0
+    texts = {name: (tmp_path / f"{name}.jsonl").read_text() for name in ("run", "thin", "copy", "whole")}
+    assert texts["run"] == texts["whole"]
+    assert texts["thin"] == texts["copy"]
+    assert texts["thin"].count("\n") < 0.5 * texts["run"].count("\n")

@@ -173,5 +173,5 @@ def test_failed_conversion_leaves_nothing(tmp_path: Path) -> None:
     data = log.path.read_bytes()
     log.path.write_bytes(data[:-200] + b"broken\n" + data[-200:])
     with pytest.raises(LogError, match="is broken"):
-        convert(log.path, tmp_path / "copy.arrow")
+        convert(log.path, tmp_path / "copy.arrows")
     assert [file.name for file in tmp_path.iterdir()] == ["log.jsonl"]

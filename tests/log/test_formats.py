@@ -16,9 +16,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, logs, make_events, make_header, split, write_log
+from studies import small
 
+from tpstream import compare, simulate
 from tpstream.log.contract import Checker
-from tpstream.log.reader import read_log
+from tpstream.log.reader import read_log, read_logs
 from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter, convert
 from tpstream.model.errors import LogError, UnknownNameError
@@ -64,21 +66,21 @@ def test_conversion_keeps_a_wrong_count(tmp_path: Path) -> None:
     write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "a.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
-    convert(tmp_path / "a.jsonl", tmp_path / "b.arrow")
-    convert(tmp_path / "b.arrow", tmp_path / "c.jsonl")
+    convert(tmp_path / "a.jsonl", tmp_path / "b.arrows")
+    convert(tmp_path / "b.arrows", tmp_path / "c.jsonl")
     assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
 
 
 def test_conversion_onto_itself(tmp_path: Path) -> None:
     """A log may be converted onto its own place."""
-    write_log(tmp_path / "a.arrow", make_header(), [make_events(20)])
-    assert bits(convert(tmp_path / "a.arrow", tmp_path / "a.arrow", force=True).join()) == bits(make_events(20))
+    write_log(tmp_path / "a.arrows", make_header(), [make_events(20)])
+    assert bits(convert(tmp_path / "a.arrows", tmp_path / "a.arrows", force=True).join()) == bits(make_events(20))
 
 
 def test_large_batches_are_cut(tmp_path: Path) -> None:
     """A batch beyond the size of a flush is written in several, with its indices."""
     events = make_events(250_000, indices=True)
-    read = write_log(tmp_path / "log.arrow", make_header(), [events])
+    read = write_log(tmp_path / "log.arrows", make_header(), [events])
     assert ([len(batch) for batch in read.batches()], bits(read.join())) == ([100_000, 100_000, 50_000], bits(events))
 
 
@@ -86,7 +88,7 @@ def test_numbers_beyond_the_header_are_refused(tmp_path: Path) -> None:
     """The columnar format has room for what the header announces; a larger number is an error that names it."""
     events = replace(make_events(1), pull=np.array([2**40]))
     with pytest.raises(LogError, match=r"events 0 to 0 do not fit the header: pull 1099511627776 is beyond 2147483647"):
-        write_log(tmp_path / "log.arrow", make_header(horizon=100), [events])
+        write_log(tmp_path / "log.arrows", make_header(horizon=100), [events])
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -111,8 +113,8 @@ def test_json_lines_are_plain_json(tmp_path: Path) -> None:
 
 def test_arrow_stream_is_plain_arrow(tmp_path: Path) -> None:
     """Any Arrow library reads the columnar format; the sum of the steps, from -1, is the number of the event."""
-    write_log(tmp_path / "log.arrow", make_header(), split(make_events(7), [3]))
-    table = pa.ipc.open_stream((tmp_path / "log.arrow").read_bytes()).read_all()
+    write_log(tmp_path / "log.arrows", make_header(), split(make_events(7), [3]))
+    table = pa.ipc.open_stream((tmp_path / "log.arrows").read_bytes()).read_all()
     assert table["step"].to_pylist() == [1] * 7
     assert table["kind"].to_pylist() == [event.kind for event in make_events(7)]
     assert json.loads(table.schema.metadata[b"tpstream"])["policy"] == "ucb1"
@@ -131,15 +133,15 @@ def test_columns_of_other_programs(tmp_path: Path) -> None:
     columns |= {name: pa.array(getattr(events, name).astype(np.int16)) for name in ("round", "pull", "arm", "part")}
     columns |= {"kind": pa.array([event.kind for event in events])}
     table = pa.table(columns).replace_schema_metadata({b"tpstream": msgspec.json.encode(make_header())})
-    with pa.OSFile(str(tmp_path / "log.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+    with pa.OSFile(str(tmp_path / "log.arrows"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
-    read = read_log(tmp_path / "log.arrow")
+    read = read_log(tmp_path / "log.arrows")
     assert (bits(read.join()), read.truncated) == (bits(events), "truncated after seq 8")
 
 
 def test_columnar_form_is_compact(tmp_path: Path) -> None:
     """Rounds of a hundred open pulls with groups of five equal parts take less than three bytes an event."""
-    read = write_log(tmp_path / "log.arrow", make_header(arms=10), [regular_events(1000, span=100, width=5)])
+    read = write_log(tmp_path / "log.arrows", make_header(arms=10), [regular_events(1000, span=100, width=5)])
     assert read.path.stat().st_size < 3 * len(read.join())
 
 
@@ -173,7 +175,7 @@ def test_format_by_name_beats_the_suffix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "format", "error", "message"),
     [
-        ("log.txt", None, LogError, r"the ending '.txt' names no format of a log; use .jsonl, .arrow, .parquet"),
+        ("log.txt", None, LogError, r"the ending '.txt' names no format of a log; use .jsonl, .arrows, .parquet"),
         ("log", "arow", UnknownNameError, r"unknown format of a log 'arow' \(did you mean 'arrow'\?\)"),
         ("log.parquet", None, LogError, r"parquet cannot be written while a run goes on; write arrow and convert it"),
     ],
@@ -206,10 +208,10 @@ def test_convert_command(tmp_path: Path) -> None:
 def test_convert_command_overwrites_nothing(tmp_path: Path) -> None:
     """A target that is there already is an error of one line, exit code 2, and stays as it is."""
     write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
-    write_log(tmp_path / "b.arrow", make_header(), [make_events(3)])
-    done = command("convert", tmp_path / "a.jsonl", tmp_path / "b.arrow")
+    write_log(tmp_path / "b.arrows", make_header(), [make_events(3)])
+    done = command("convert", tmp_path / "a.jsonl", tmp_path / "b.arrows")
     assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
-    assert len(read_log(tmp_path / "b.arrow").join()) == 3
+    assert len(read_log(tmp_path / "b.arrows").join()) == 3
 
 
 def test_documented_log_from_elsewhere(tmp_path: Path) -> None:
@@ -219,3 +221,27 @@ def test_documented_log_from_elsewhere(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
     log = read_log(tmp_path / "elsewhere.jsonl")
     assert (log.complete, len(log.join()), Checker(log.header).first_broken(log.join())) == (True, 245, None)
+
+
+def test_arrow_streams_have_the_registered_ending(tmp_path: Path) -> None:
+    """Runs name Arrow streams `.arrows`; the ending `.arrow` of older logs is still read and written."""
+    compare(small(horizon=20), ["uniform"], runs=1, jobs=1, logs=tmp_path / "logs", log_format="arrow")
+    assert [log.path.name for log in read_logs(tmp_path / "logs")] == ["uniform.run-000.arrows"]
+    write_log(tmp_path / "old" / "a.arrow", make_header(), [make_events(3)])
+    (old,) = read_logs(tmp_path / "old")
+    assert (old.format, len(old.join())) == ("arrow", 3)
+
+
+def test_other_programs_read_the_files(tmp_path: Path) -> None:
+    """The programs of docs/log-format.md that read a log with pandas give its events."""
+    simulate(small(horizon=20), "uniform", log=tmp_path / "run.arrows")
+    events = convert(tmp_path / "run.arrows", tmp_path / "run.parquet").frame()
+    convert(tmp_path / "run.arrows", tmp_path / "run.jsonl")
+    page = (Path(__file__).parents[2] / "docs" / "log-format.md").read_text()
+    code = page.partition("## Reading logs with other programs")[2].partition("```python\n")[2].partition("```")[0]
+    names: dict[str, pd.DataFrame] = {}
+    exec(code.replace('"run.', f'"{tmp_path}/run.'), names)  # noqa: S102 (our own page)
+    for name in ("stream", "parquet", "lines"):
+        assert names[name]["kind"].astype(str).tolist() == events["kind"].tolist()
+        assert np.array_equal(names[name]["value"].astype(float), events["value"], equal_nan=True)
+        assert names[name]["seq"].tolist() == events["seq"].tolist()

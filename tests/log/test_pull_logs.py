@@ -52,8 +52,8 @@ def test_both_engines_write_the_same(tmp_path: Path) -> None:
 def test_stretches_follow_one_another(tmp_path: Path) -> None:
     """A run of more than one stretch: rounds go on, and the last stretch is short."""
     horizon = 2 * ROUNDS_PER_BATCH + 5
-    run = simulate(small(horizon=horizon), "uniform", log=tmp_path / "run.arrow", log_detail="pulls")
-    events = read_log(tmp_path / "run.arrow").join()
+    run = simulate(small(horizon=horizon), "uniform", log=tmp_path / "run.arrows", log_detail="pulls")
+    events = read_log(tmp_path / "run.arrows").join()
     assert np.array_equal(events.round, np.arange(1, horizon + 1))
     assert np.array_equal(events.time, events.round)
     assert np.array_equal(events.arm, run.arms)

@@ -68,15 +68,15 @@ def test_empty_log(tmp_path: Path, format: str) -> None:
 
 def test_unknown_column(tmp_path: Path) -> None:
     """A column that does not exist is named, with the nearest that does."""
-    log = write_log(tmp_path / "log.arrow", make_header(), [make_events(3)])
+    log = write_log(tmp_path / "log.arrows", make_header(), [make_events(3)])
     with pytest.raises(UnknownNameError, match=r"unknown column 'rounds' \(did you mean 'round'\?\)"):
         log.frame(["rounds"])
 
 
 def test_read_log_is_public(tmp_path: Path) -> None:
     """`tpstream.read_log` opens a log given by the name of its file."""
-    write_log(tmp_path / "log.arrow", make_header(), [make_events(3)])
-    assert len(tpstream.read_log(str(tmp_path / "log.arrow")).frame()) == 3
+    write_log(tmp_path / "log.arrows", make_header(), [make_events(3)])
+    assert len(tpstream.read_log(str(tmp_path / "log.arrows")).frame()) == 3
 
 
 @pytest.mark.parametrize("format", ["jsonl", "arrow"])
@@ -101,10 +101,10 @@ def test_log_before_its_first_event(tmp_path: Path, format: str) -> None:
 
 def test_folder_is_a_study(tmp_path: Path) -> None:
     """All logs of a folder, whatever their formats, by policy and run; other files do not matter."""
-    for name, policy, run in [("a.jsonl", "ucb1", 10), ("b.arrow", "ucb1", 9), ("c.parquet", "tp-ucb-fr", 0)]:
+    for name, policy, run in [("a.jsonl", "ucb1", 10), ("b.arrows", "ucb1", 9), ("c.parquet", "tp-ucb-fr", 0)]:
         write_log(tmp_path / name, make_header(policy=policy, run=run), [make_events(3)])
     (tmp_path / "regret.png").write_bytes(b"a figure")
-    assert [log.path.name for log in read_logs(tmp_path)] == ["c.parquet", "b.arrow", "a.jsonl"]
+    assert [log.path.name for log in read_logs(tmp_path)] == ["c.parquet", "b.arrows", "a.jsonl"]
 
 
 def test_file_is_a_study_of_one(tmp_path: Path) -> None:
@@ -115,15 +115,15 @@ def test_file_is_a_study_of_one(tmp_path: Path) -> None:
 
 def test_folder_with_a_run_twice(tmp_path: Path) -> None:
     """A run and its copy in another format would count twice: an error that names both."""
-    for name in ("a.jsonl", "a.arrow"):
+    for name in ("a.jsonl", "a.arrows"):
         write_log(tmp_path / name, make_header(run=3), [])
-    with pytest.raises(LogError, match=r"a.arrow and a.jsonl are both run 3 of 'ucb1'; move one of them away"):
+    with pytest.raises(LogError, match=r"a.arrows and a.jsonl are both run 3 of 'ucb1'; move one of them away"):
         read_logs(tmp_path)
 
 
 def test_folder_without_logs(tmp_path: Path) -> None:
     """A folder without logs is an error that says how logs end."""
-    with pytest.raises(LogError, match=r"there is no log in this folder; logs end in .jsonl, .arrow, .parquet"):
+    with pytest.raises(LogError, match=r"there is no log in this folder; logs end in .jsonl, .arrows, .parquet"):
         read_logs(tmp_path)
 
 
@@ -193,8 +193,8 @@ def test_broken_line_is_named_in_a_long_log(tmp_path: Path, monkeypatch: pytest.
             r"the log has schema 2 and .* reads 1; upgrade it",
         ),
         ("a.jsonl", b"seq,time\n0,1\n", r"this is not a log; logs are JSON lines, an Arrow stream or Parquet"),
-        ("a.arrow", b"\xff\xff\xff\xff\x10\x00", r"the header is broken or torn"),
-        ("a.arrow", b"ARROW1\x00\x00", r"an Arrow file with a footer; write it as an Arrow stream"),
+        ("a.arrows", b"\xff\xff\xff\xff\x10\x00", r"the header is broken or torn"),
+        ("a.arrows", b"ARROW1\x00\x00", r"an Arrow file with a footer; write it as an Arrow stream"),
         ("a.parquet", b"PAR1\x00\x00\x00\x00", r"the Parquet file is torn or broken"),
     ],
 )
@@ -215,7 +215,7 @@ def test_places_that_are_no_files(tmp_path: Path, place: str) -> None:
 
 def test_damaged_batch_is_not_taken_for_a_tear(tmp_path: Path) -> None:
     """A batch in the middle that cannot be decompressed is an error, not the end of the log."""
-    path = tmp_path / "log.arrow"
+    path = tmp_path / "log.arrows"
     with LogWriter(path, make_header(), patience=0.0) as writer:
         for first in range(0, 5000, 1000):
             writer.hear(make_events(5000).cut(first, first + 1000))

@@ -66,7 +66,7 @@ def test_any_prefix_of_any_log_replays(
 @pytest.mark.parametrize("name", ASYNCHRONOUS)
 def test_a_log_of_an_asynchronous_world_replays(tmp_path: Path, name: str, policy: str) -> None:
     """Also where times are real, parts come late or never, and pulls are closed early."""
-    result = replay(write_log(tmp_path / "run.arrow", policy, **ASYNCHRONOUS[name]))
+    result = replay(write_log(tmp_path / "run.arrows", policy, **ASYNCHRONOUS[name]))
     assert (result.equal, result.rounds, result.notes) == (True, 60, ())
 
 
@@ -353,9 +353,9 @@ def test_recorded_rewards_start_in_the_folder(tmp_path: Path) -> None:
     (data / "sales.csv").write_text("arm,x1,x2\n" + "low,1,2\nhigh,2,2\n" * 20)
     keys = {"rewards": {"kind": "trace", "file": "sales.csv"}, "arms": [{"name": "low"}, {"name": "high"}]}
     scenario = Scenario.parse({"name": "sales", "horizon": 20, "span": 2, **keys}, data)
-    simulate(scenario, "delayed-ucb1", log=tmp_path / "run.arrow")
-    assert replay(tmp_path / "run.arrow", folder=data).notes == ()
-    (note,) = replay(tmp_path / "run.arrow").notes
+    simulate(scenario, "delayed-ucb1", log=tmp_path / "run.arrows")
+    assert replay(tmp_path / "run.arrows", folder=data).notes == ()
+    (note,) = replay(tmp_path / "run.arrows").notes
     assert note.startswith("values were not drawn again: the header's scenario: ")
 
 

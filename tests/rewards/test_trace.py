@@ -1,14 +1,19 @@
 """Traces: records that are read in order or drawn from, and the errors in their files."""
 
+import tomllib
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
 from rewards_helper import Keys, build
 
 from tpstream.model.errors import RewardError, ScenarioError
 from tpstream.model.interfaces import BuildContext, Recorded, Rewards
+from tpstream.model.recorded_files import read_column
 from tpstream.rewards import REWARDS
 from tpstream.scenario.scenario import Scenario
 
@@ -120,6 +125,124 @@ def test_faults_of_a_file(tmp_path: Path, text: str | bytes, error: str) -> None
     with pytest.raises(ScenarioError, match=rf"^rewards\.file: rows\.csv {error}") as caught:
         trace(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("mark", [".", ","])
+def test_separators_and_decimal_commas_are_recognised(tmp_path: Path, separator: str, mark: str) -> None:
+    """Semicolons and tabs separate columns as commas do, and numbers may then have decimal commas."""
+    text = "arm,x1,x2\na,1.5,2\nb,.25,1e3\n"
+    other = text.replace(",", separator).replace(".", mark)
+    assert rows_of(trace(tmp_path, other)) == [[[1.5, 2]], [[0.25, 1000]]]
+    keys = {"name": "n", "horizon": 2, "rewards": {"kind": "trace", "file": "rows.csv"}, "arms": [{"name": "a"}]}
+    with pytest.raises(ScenarioError, match="'b' is no arm"):  # the span is known: it is implied by the titles
+        Scenario.parse(keys, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "arm;x1;x2\na;1,5;2.5\nb;1;1\n",
+            r"row 1, column x1: '1,5' has a comma, and other numbers have a point",
+        ),
+        ("arm;x1;x2\na;1;2\nb;1.234,5;1\n", r"row 2, column x1: '1.234,5' has a comma, and other numbers have a point"),
+        ("arm;x1;x2\na;1;2\nb;1,234,5;1\n", r"row 2, column x1: '1.234.5' is not a number"),
+        (
+            'arm,x1,x2\na,"1,5",2\nb,1,1\n',
+            r"row 1, column x1: '1,5' has a comma, and so have the columns between",
+        ),
+        ("arm,x1,x2\na,1,5,2\n", r"row 1: has 4 values .*; correct it; if it has decimal commas, separate the columns"),
+        ("arm|x1|x2\na|1|5\n", r"has no column 'arm'.* has one title, 'arm\|x1\|x2': write commas, semicolons or tabs"),
+    ],
+)
+def test_what_is_not_recognised_is_named(tmp_path: Path, text: str, error: str) -> None:
+    """Numbers and separators that may mean two things are refused with the remedy."""
+    with pytest.raises(ScenarioError, match=rf"^rewards\.file: rows\.csv {error}"):
+        trace(tmp_path, text)
+
+
+def test_a_single_column_may_have_decimal_commas(tmp_path: Path) -> None:
+    """A file of lags or times has one column, so that a comma cannot separate anything."""
+    (tmp_path / "lags.csv").write_text("lag\n1,5\n2\n")
+    assert read_column(tmp_path / "lags.csv", "lag").tolist() == [1.5, 2]
+
+
+LONG = "pull,arm,part,value\n7,a,1,1\n7,a,2,2\n3,b,2,4\n3,b,1,3\n8,a,2,1\n"
+
+
+@pytest.mark.parametrize("text", [LONG, LONG.replace(",", ";"), "note,value,part,pull,arm\n" + "".join(
+    f"?,{line.split(',')[3]},{line.split(',')[2]},{line.split(',')[0]},{line.split(',')[1]}\n"
+    for line in LONG.splitlines()[1:]
+)])  # fmt: skip
+def test_a_long_file_has_a_row_for_each_part(tmp_path: Path, text: str) -> None:
+    """It gives what the wide one gives, pulls in the order in which they first occur; a part without a row paid 0."""
+    assert rows_of(trace(tmp_path, text)) == rows_of(trace(tmp_path, SMALL))
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.integers(0, 3), min_size=3, max_size=3)), max_size=12),
+    order=st.randoms(use_true_random=False),
+)
+def test_long_and_wide_files_agree(rows: list[tuple[str, list[int]]], order: Random) -> None:
+    """Whatever pulls there are, a long file of them, its parts in any order, reads as the wide one."""
+    rows = [("a", [1, 0, 0]), ("b", [0, 0, 1]), *rows]
+    wide = "arm,x1,x2,x3\n" + "".join(f"{arm},{x[0]},{x[1]},{x[2]}\n" for arm, x in rows)
+    long = "pull,arm,part,value\n"
+    for number, (arm, parts) in enumerate(rows):
+        paid = [(part, value) for part, value in enumerate(parts, 1) if value] or [(1, 0)]
+        order.shuffle(paid)
+        long += "".join(f"p{number},{arm},{part},{value}\n" for part, value in paid)
+    found = []
+    with TemporaryDirectory() as folder:
+        for name, text in (("wide", wide), ("long", long)):
+            (Path(folder) / f"{name}.csv").write_text(text)
+            found.append(rows_of(build("trace", {"file": f"{name}.csv"}, [{}, {}], 3, Path(folder))))
+    assert found[0] == found[1]
+
+
+def test_the_span_of_a_long_file_is_its_largest_part(tmp_path: Path) -> None:
+    """A scenario may leave out the span; one that is smaller is refused, since payments would be dropped."""
+    (tmp_path / "rows.csv").write_text(LONG)
+    arms = [{"name": "a"}, {"name": "b"}]
+    keys = {"name": "n", "horizon": 2, "rewards": {"kind": "trace", "file": "rows.csv"}, "arms": arms}
+    assert Scenario.parse(keys, tmp_path).span == 2
+    with pytest.raises(ScenarioError, match=r"rows.csv has parts up to 2 but the span is 1.*set span = 2"):
+        Scenario.parse({**keys, "span": 1}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [
+        ("7,b,2,1", r"row 6: pull '7' has another arm in an earlier row; give each pull its own label"),
+        ("7,a,2,1", r"row 6: part 2 of pull '7' is in an earlier row; add up what it paid in one row"),
+        ("9,a,0,1", r"row 6: part 0 is not a whole number from 1 on; correct it"),
+        ("9,a,1.5,1", r"row 6: part 1.5 is not a whole number from 1 on; correct it"),
+        ("9,a,few,1", r"row 6, column part: 'few' is not a number"),
+        ("9,a,1,-1", r"row 6, column value: -1.0 is negative"),
+        ("9,c,1,1", r"row 6, column arm: 'c' is no arm"),
+        (",a,1,1", r"row 6: the pull is missing; give each pull its own label"),
+    ],
+)
+def test_faults_of_a_long_file(tmp_path: Path, row: str, error: str) -> None:
+    """An error in a long file names the row, and what is wrong."""
+    with pytest.raises(ScenarioError, match=rf"^rewards\.file: rows\.csv {error}"):
+        trace(tmp_path, LONG + row + "\n")
+
+
+def test_the_page_is_true(tmp_path: Path) -> None:
+    """The wide and the long example of docs/traces.md are the same pulls, and its scenario can be run with both."""
+    page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
+    examples = [piece.partition("```")[0] for piece in page.split("```csv\n")[1:]]
+    assert len(examples) == 3
+    keys = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])
+    found = []
+    for text in examples:
+        (tmp_path / "sales.csv").write_text(text)
+        scenario = Scenario.parse(keys, tmp_path)
+        assert scenario.span == 3
+        found.append([arm.rows.tolist() for arm in scenario.build_rewards().arms])  # type: ignore[attr-defined]
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -95,8 +95,8 @@ CASES: dict[str, tuple[str, str, str]] = {
         "",
         "rewards.kind: missing; use one of smooth-beta, playlist, price, lottery, trace",
     ),
-    "no groups": ("groups = 4", "", "rewards.groups: missing; add groups"),
-    "no maximum": ("maximum = 20.0", "", "arms[1].maximum: missing; add maximum"),
+    "no groups": ("groups = 4", "", "rewards.groups: missing; add groups (equal groups of parts, ..."),
+    "no maximum": ("maximum = 20.0", "", "arms[1].maximum: missing; add maximum (largest cumulative reward of a pull)"),
     "no kind of policy": (
         'kind = "tp-ucb-fr"',
         "",

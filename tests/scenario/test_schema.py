@@ -72,3 +72,20 @@ def test_shipped_scenarios_use_known_keys(name: str, schema: dict[str, Any]) -> 
         and set(resolve(schema, branch["properties"]["arms"]["items"])["properties"]) == set(resolved["arms"][0])
     ]
     assert [branch["title"] for branch in branches] == [resolved["rewards"]["kind"]]
+
+
+def keys_without_description(node: Any, path: str = "") -> list[str]:
+    """The paths of all keys of tables, anywhere in a schema, that an editor cannot explain."""
+    if isinstance(node, list):
+        return [key for number, one in enumerate(node) for key in keys_without_description(one, f"{path}[{number}]")]
+    if not isinstance(node, dict):
+        return []
+    keys = node.get("properties", {})
+    missing = [f"{path}.{key}" for key, about in keys.items() if len(about.get("description", "")) < 5]
+    return missing + [key for name, one in node.items() for key in keys_without_description(one, f"{path}/{name}")]
+
+
+def test_every_key_has_a_description(schema: dict[str, Any]) -> None:
+    """An editor can explain every key of a scenario and of every kind, at every depth."""
+    assert keys_without_description(schema) == []
+    assert keys_without_description({"$defs": [{"properties": {"lag": {"type": "number"}}}]}) == ["/$defs[0].lag"]

@@ -18,7 +18,7 @@ LOSSY: dict[str, Any] = {"horizon": 400, "delays": [{"kind": "missing", "p": 0.1
 
 def record(folder: Path, **keys: Any) -> Any:
     """The log of a run in which one part in ten is lost."""
-    path = folder / f"run-{len(list(folder.iterdir()))}.arrow"
+    path = folder / f"run-{len(list(folder.iterdir()))}.arrows"
     simulate(small(**{**LOSSY, **keys}), "uniform", log=path)
     return read_log(path)
 

@@ -173,7 +173,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
         "delays[0].kind: unknown delay 'geomtric' (did you mean 'geometric'?)...",
     ),
     "unknown key": ({"delays": [{"kind": "constant", "lags": 1}]}, "delays[0].lags: unknown key (did you mean 'lag'?)"),
-    "no key": ({"delays": [{"kind": "geometric"}]}, "delays[0].p: missing; add p"),
+    "no key": ({"delays": [{"kind": "geometric"}]}, "delays[0].p: missing; add p (probability to arrive..."),
     "probability": ({"delays": [{**GEOMETRIC, "p": 1.5}]}, "delays[0].p: must be at most 1, got 1.5"),
     "text": ({"delays": [{**GEOMETRIC, "p": "0.5"}]}, "delays[0].p: must be a number, got '0.5'"),
     "neither": (

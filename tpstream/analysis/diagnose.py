@@ -32,6 +32,7 @@ from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import Curve, Displayed, Summary, counted, listed, number_text
 from tpstream.model.errors import LogError
+from tpstream.model.events import Kind
 
 SIGNIFICANCE = 0.01
 """The chance that independent groups are called dependent."""
@@ -263,7 +264,7 @@ def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagno
     >>> from tpstream import Scenario, diagnose, simulate
     >>> scenario = Scenario.load("setting-1").with_(horizon=300)
     >>> with TemporaryDirectory() as folder:
-    ...     run = simulate(scenario, "tp-ucb-fr", log=Path(folder) / "run.arrow")
+    ...     run = simulate(scenario, "tp-ucb-fr", log=Path(folder) / "run.arrows")
     ...     (found,) = diagnose(folder)
     >>> found.policy, found.assumed, found.warnings
     ('tp-ucb-fr', 20, [])
@@ -273,12 +274,22 @@ def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagno
         header = of_policy[0].header
         pulls = CompletePulls.read(of_policy)
         if not pulls.pulls.any():
-            raise LogError(f"{of_policy[0].path}: no pull is complete; more than {header.span} rounds are needed")
+            raise _no_complete_pull(of_policy)
         assumed = header.parameters.get("groups")
         found.append(
             Diagnosis(policy, tuple(header.arms), pulls.pulls, assumed, _groupings(pulls, header), _mass(pulls))
         )
     return found
+
+
+def _no_complete_pull(logs: Sequence[Log]) -> LogError:
+    """Why there is nothing to diagnose: no pull is closed, or parts are missing of every one that is."""
+    path, header = logs[0].path, logs[0].header
+    closed = sum(len(log.columns(["pull"], [Kind.CLOSED])["pull"]) for log in logs)
+    if not closed:
+        return LogError(f"{path}: no pull is complete; more than {header.span} rounds are needed")
+    remedy = "" if header.sparse else '; if those paid nothing, the header of the log must say "sparse": true'
+    return LogError(f"{path}: no pull is complete: {closed:,} pulls are closed, and parts are missing of each{remedy}")
 
 
 def _groupings(pulls: CompletePulls, header: Header) -> tuple[Grouping, ...]:

@@ -30,6 +30,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
+from tpstream.model.units import round_title
 from tpstream.model.world import Problem
 from tpstream.rewards.base import money_unit
 
@@ -80,6 +81,8 @@ class LogRegret(PolicyTables):
         The policies as the theory of regret bounds knows them.
     currency
         How amounts of money are written, empty if the currency is not known; None if rewards are not money.
+    round_title
+        The title of an axis of rounds, with the time that one takes if that is known.
     """
 
     name: str
@@ -91,6 +94,7 @@ class LogRegret(PolicyTables):
     problem: Problem
     known: "tuple[PolicyGroups, ...]"
     currency: str | None = None
+    round_title: str = "round"
 
     @property
     def no_best_arm(self) -> str | None:
@@ -206,7 +210,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
     >>> from tpstream import Scenario, log_regret, simulate
     >>> scenario = Scenario.load("setting-1").with_(horizon=20)
     >>> with TemporaryDirectory() as folder:
-    ...     runs = [simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.arrow") for run in range(2)]
+    ...     runs = [simulate(scenario, "uniform", run=run, log=Path(folder) / f"{run}.arrows") for run in range(2)]
     ...     result = log_regret(folder)
     >>> result.table()[["policy", "runs", "rounds"]].to_dict("records")
     [{'policy': 'uniform', 'runs': 2, 'rounds': 20}]
@@ -238,6 +242,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
             for policy, logs in found.logs.items()
         ),
         currency=money_unit(header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")),
+        round_title=round_title(header.time_unit, regular=bool(header.scenario) and "arrivals" not in header.scenario),
     )
 
 

@@ -21,6 +21,7 @@ def validate(
 ) -> None:
     """Check a scenario file and say what it describes."""
     from tpstream.analysis.regret import no_best_arm
+    from tpstream.scenario.warnings import describe_duration
 
     chosen = flags.load()
     choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
@@ -28,10 +29,9 @@ def validate(
     if as_json:
         print_json(chosen.resolved())
         return
-    problem = chosen.problem()
-    typer.echo(
-        f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds, a pull pays over {problem.span}."
-    )
+    problem, duration = chosen.problem(), describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
+    typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds.")
+    typer.echo(f"{duration[0].upper()}{duration[1:]}.")
     rows = [
         {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)

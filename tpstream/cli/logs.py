@@ -269,18 +269,25 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
 def convert(
     log: LogPath,
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="The copy; its ending gives the format: .jsonl, .arrow, .parquet.")
+        Path, typer.Argument(metavar="TARGET", help="The copy; its ending gives the format: .jsonl, .arrows, .parquet.")
     ],
     *,
+    sparse: Annotated[
+        bool | None,
+        flag("--sparse/--dense", "Leave out the parts that paid nothing, or write all; else as in LOG."),
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a log in another format, without loss."""
+    """Write a log in another format, without loss; --sparse leaves out the parts that paid nothing.
+
+    Reading a sparse log puts these parts in again, so that all commands give the same for it.
+    """
     from tpstream.log.reader import read_log
     from tpstream.log.writer import convert as write_again
 
     source = read_log(log)
-    copy = write_again(source, target, force=force)
+    copy = write_again(source, target, force=force, sparse=sparse)
     if quiet:
         return
     torn = f", {copy.truncated}" if copy.truncated else ""

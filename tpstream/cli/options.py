@@ -300,7 +300,9 @@ class RunFlags:
     logs: LogFolder = None
     log_format: Annotated[
         Literal["jsonl", "arrow"],
-        option("--log-format", "Lines of JSON, to be read by eye; or compressed columns, some fifty times as small."),
+        option(
+            "--log-format", "Lines of JSON, to be read by eye; or an Arrow stream (.arrows), some fifty times as small."
+        ),
     ] = "jsonl"
     log_detail: Annotated[
         Literal["all", "pulls", "indices"],

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpstream.analysis.columns import TABLES, Show
+from tpstream.model.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,8 +145,11 @@ def show_value(value: float | str | None, show: Show, currency: str = "") -> str
     return amount(value) if show == "amount" else f"{value:{forms[show]}}"
 
 
-def show_row(table: str, row: Mapping[Any, Any], currency: str = "") -> dict[str, str]:
-    """A row of a table (see analysis/columns.py) as it is printed: texts by title, intervals in brackets."""
+def show_row(table: str, row: Mapping[Any, Any], currency: str = "", time_unit: str | None = None) -> dict[str, str]:
+    """A row of a table (see analysis/columns.py) as it is printed: texts by title, intervals in brackets.
+
+    The unit of time, if there is one, is added to the titles of columns that are times.
+    """
     cells = {}
     for column in TABLES[table]:
         if not column.title or column.name not in row:
@@ -159,7 +163,10 @@ def show_row(table: str, row: Mapping[Any, Any], currency: str = "") -> dict[str
             cells[column.title] = f"{low} to {high}" if known else "needs 2 runs"
         elif known:
             cells[column.title] += f" ({low} to {high})"
-    return cells
+    if time_unit is None:
+        return cells
+    times = {column.title for column in TABLES[table] if column.show == "time"}
+    return {f"{title} ({plural(time_unit)})" if title in times else title: cell for title, cell in cells.items()}
 
 
 def print_money(result: "Study | Sweep | LogRegret", title: str, cells: Sequence[str] = ()) -> None:

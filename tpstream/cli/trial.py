@@ -57,13 +57,18 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnin
     """Print the operating characteristics."""
     table = result.table()
     if output.as_json:
-        shown = {"scenario": result.name, "patients": result.horizon, "policies": records(table)}
+        shown = {
+            "scenario": result.name,
+            "patients": result.horizon,
+            "time_unit": result.time_unit,
+            "policies": records(table),
+        }
         notes = {"no_best_arm": result.no_best_arm, "notes": result.notes, "arms": records(result.choices())}
         rest = {"failures": records(result.failed()), "warnings": list(warnings), "figure": figure}
         print_json({**shown, **notes, **rest})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
-    print_table([_row(row) for row in table.to_dict("records")], title=title)
+    print_table([_row(row, result.time_unit) for row in table.to_dict("records")], title=title)
     if result.no_best_arm is not None:
         rows = [show_row("choices", row) for row in result.choices().to_dict("records")]
         print_table(rows, title="how many patients got each arm, and how often it was chosen in the end")
@@ -72,8 +77,8 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnin
     output.add("figure", figure)
 
 
-def _row(row: dict[Any, Any]) -> dict[str, str]:
+def _row(row: dict[Any, Any], time_unit: str | None) -> dict[str, str]:
     if not row["runs"]:
         return {"policy": row["policy"], "runs": "0", "on best arm": "all failed"}
-    cells = show_row("trial", row)
+    cells = show_row("trial", row, time_unit=time_unit)
     return cells | {"against fixed": ""} if row["policy"] == "uniform" else cells

@@ -211,6 +211,7 @@ def make_study(
             for run, reason in records.failures.items()
         ),
         currency=scenario.money,
+        round_title=scenario.round_title,
     )
 
 

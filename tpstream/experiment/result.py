@@ -70,6 +70,8 @@ class Study(PolicyTables):
         The runs that failed.
     currency
         How amounts of money are written, empty if no currency is given; None if rewards are not money.
+    round_title
+        The title of an axis of rounds, with the time that one takes if that is known.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Study(PolicyTables):
     logs: Mapping[str, list[Path]]
     failures: tuple[FailedRun, ...] = ()
     currency: str | None = None
+    round_title: str = "round"
     _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def measure(self, policy: str, name: str) -> NDArray[Any]:
@@ -323,6 +326,7 @@ class Study(PolicyTables):
         title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
         curves = self._intervals()
         shown: dict[str, Any] = {"log_rounds": log_rounds, "bounds": bounds, "log_y": log_y, "labels": labels}
+        shown["round_title"] = self.round_title
         if self.currency is None or ax is not None:
             return regret_figure(path, title, self.rounds, curves, ax=ax, **shown)
         from tpstream.figures.money import money_figure  # noqa: PLC0415 (only where rewards are money)

@@ -48,6 +48,7 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
         for axes, name in zip(panels, names, strict=True):
             style.draw_curves(axes, result.rounds, curves[name], colours, log_rounds=log_rounds)
             axes.set_title(TITLES[name], loc="left", fontsize=10.5)
+            axes.set_xlabel(result.round_title)
             if name == "pseudo-regret":
                 axes.set_ylim(bottom=0)
             if not log_rounds:
@@ -71,6 +72,7 @@ def _draw_shares(figure: SubFigure, result: LogRegret, *, log_rounds: bool) -> N
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         style.scale_rounds(axes, result.rounds, log_rounds=log_rounds)
+        axes.set_xlabel(result.round_title)
         if not log_rounds:
             axes.xaxis.set_major_locator(MaxNLocator(6 // len(panels) + 1))
     panels[0].set_ylabel("share of pulls so far")

@@ -30,6 +30,7 @@ def money_figure(
     bounds: Sequence[Bound] = (),
     log_y: bool = False,
     labels: Mapping[str, str] | None = None,
+    round_title: str = "round",
 ) -> "Figure":
     """Pseudo-regret on the left, with bounds of the theory if given; on the right what was earned.
 
@@ -51,6 +52,8 @@ def money_figure(
         right.plot(rounds, best, color=style.GREY, linestyle=":", linewidth=1.3)
         style.draw_curves(right, rounds, earned, colours, log_rounds=log_rounds)
         right.set(ylim=(0, None), ylabel=f"earned{unit}")
+        for axes in (left, right):
+            axes.set_xlabel(round_title)
         ends = {label: float(curve.mean[-1]) for label, curve in regret.items()}
         style.label_lines(left, ends | style.draw_bounds(left, rounds, regret, bounds, colours), colours)
         ends = {BEST: float(best[-1])} | {label: float(curve.mean[-1]) for label, curve in earned.items()}

@@ -188,6 +188,7 @@ def regret_figure(
     ax: "Axes | None" = None,
     log_y: bool = False,
     labels: Mapping[str, str] | None = None,
+    round_title: str = "round",
 ) -> "Figure":
     """Regret over rounds, a line and a band for each policy, named at the line's end; written if there is a path.
 
@@ -201,6 +202,7 @@ def regret_figure(
     bounds = [replace(bound, name=names.get(bound.name, bound.name)) for bound in bounds]
     with open_axes(path, ax, 8, 4.8) as axes:
         draw_regret(axes, rounds, curves, colours, log_rounds=log_rounds)
+        axes.set_xlabel(round_title)
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
         if log_y:

@@ -41,7 +41,8 @@ TEXTS: Mapping[int, str] = {
     REPEATED: "part {part} of pull {pull} came before",
     ORDER: "{kind} of pull {pull} is out of order; deliveries of one time come by pull, then part",
     NOT_CLOSED: "nothing of pull {waiting} is missing any more, so that it must be closed first, at that time",
-    CLOSED_EARLY: "pull {pull} is closed, but only {settled} of its {span} parts came",
+    CLOSED_EARLY: "pull {pull} is closed, but only {settled} of its {span} parts came; if the others paid nothing, "
+    'the header must say "sparse": true',
     CLOSED_BEFORE: "{kind} of pull {pull}, which was closed before",
     CLOSED_VALUE: "pull {pull} is closed with {value}, but its parts add up to {sum}",
     LATE_TOO_SOON: "part {part} of pull {pull} is late, but the pull is not closed",

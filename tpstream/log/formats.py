@@ -118,6 +118,8 @@ class FormatReader:
     """The number of events that the end marker tells; None for a torn log."""
     batches: Callable[[Sequence[str]], Iterator[Columns]]
     """Reads the columns of these names, batch by batch; "kind" must be among them if one has rows for pulls only."""
+    written: "FormatReader | None" = None
+    """Of a sparse log: the reader of the events that are in the file, without the zeros that are put in."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ FORMATS: Mapping[str, LogFormat] = {
     "arrow": LogFormat(b"\xff" * 4, 100_000),
     "parquet": LogFormat(b"PAR1", 1_000_000, streams=False),
 }
-SUFFIXES = {f".{name}": name for name in FORMATS}
+SUFFIXES = {".jsonl": "jsonl", ".arrows": "arrow", ".parquet": "parquet"}
+"""The format that the ending of a file names; `.arrows` is the registered ending of an Arrow IPC stream."""
+OLD_SUFFIXES = {".arrow": "arrow"}
+"""Endings that logs had before; such files are read and written as ever."""
 
 
 def find_format(path: Path, name: str | None = None) -> str:
@@ -146,9 +151,15 @@ def find_format(path: Path, name: str | None = None) -> str:
         if name not in FORMATS:
             raise UnknownNameError("format of a log", name, FORMATS)
         return name
-    if path.suffix not in SUFFIXES:
+    known = SUFFIXES | OLD_SUFFIXES
+    if path.suffix not in known:
         raise LogError(f"{path}: the ending {path.suffix!r} names no format of a log; use {', '.join(SUFFIXES)}")
-    return SUFFIXES[path.suffix]
+    return known[path.suffix]
+
+
+def suffix_of(name: str) -> str:
+    """The ending of files in that format."""
+    return next(suffix for suffix, format in SUFFIXES.items() if format == name)
 
 
 def check_streams(name: str) -> None:

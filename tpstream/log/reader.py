@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tpstream.log.formats import FORMATS, SUFFIXES, FormatReader
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader
 from tpstream.log.schema import Header
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
@@ -47,7 +47,7 @@ class Log(Displayed):
     >>> from tpstream import Scenario, read_log, simulate
     >>> from tpstream.model.events import Kind
     >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "run.arrow"
+    ...     path = Path(folder) / "run.arrows"
     ...     run = simulate(Scenario.load("setting-1").with_(horizon=10), "uniform", log=path)
     ...     log = read_log(path)
     ...     arms = log.columns(["arm"], kinds=[Kind.PULL])["arm"]
@@ -173,8 +173,10 @@ class Log(Displayed):
 
     def _read(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:
         """The columns of these names, batch by batch, with the rows of these kinds."""
-        needed = _with_kind(names, always=kinds is not None)
-        for columns in self.reader.batches(needed):
+        needed, reader = _with_kind(names, always=kinds is not None), self.reader
+        if reader.written and kinds is not None and Kind.PARTIAL not in kinds and "seq" not in names:
+            reader = reader.written  # the zeros of a sparse log would be left out again
+        for columns in reader.batches(needed):
             chosen = columns if kinds is None else _choose(columns, kinds)
             yield {name: chosen[name] for name in names if name in chosen}
 
@@ -243,12 +245,21 @@ def read_log(path: str | Path) -> Log:
             raise LogError(f"{path}: the file is empty; its run ended before it began")
         for name, format in FORMATS.items():
             if start.startswith(format.magic):
-                return Log(path, name, load_object(f"tpstream.log.{name}:open_reader")(path))
+                return Log(path, name, _with_zeros(load_object(f"tpstream.log.{name}:open_reader")(path), path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
     if start.startswith(b"ARROW1"):
         raise LogError(f"{path}: this is an Arrow file with a footer; write it as an Arrow stream")
     raise LogError(f"{path}: this is not a log; logs are JSON lines, an Arrow stream or Parquet")
+
+
+def _with_zeros(reader: FormatReader, path: Path) -> FormatReader:
+    """The reader itself, or that of a sparse log, which puts in the parts that paid nothing."""
+    if not reader.header.sparse or reader.header.detail == "pulls":
+        return reader
+    from tpstream.log.sparse import filled  # noqa: PLC0415 (compiled, and few logs are sparse)
+
+    return filled(reader, path)
 
 
 def read_logs(folder: str | Path) -> list[Log]:
@@ -285,7 +296,7 @@ def read_logs(folder: str | Path) -> list[Log]:
     folder = Path(folder)
     if not folder.is_dir():
         return [read_log(folder)]
-    logs = [read_log(path) for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES]
+    logs = [read_log(path) for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES | OLD_SUFFIXES]
     if not logs:
         raise LogError(f"{folder}: there is no log in this folder; logs end in {', '.join(SUFFIXES)}")
     logs.sort(key=_identity)

@@ -56,6 +56,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     clairvoyant: bool
     """Whether the policy was shown the total of a pull when it was made."""
     detail: Detail = "all"
+    sparse: bool = False
+    """Whether parts that paid nothing have no event; reading puts one in."""
+    until: float | None = None
+    """The time up to which a sparse log knows of payments, if that is later than its last event."""
+    time_unit: str | None = None
+    """What one unit of time is, e.g. "day"; None: a round, or not said."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
 

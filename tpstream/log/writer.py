@@ -1,17 +1,19 @@
 """The writer of a log: a subscriber that writes the events it hears, in any format; and the conversion of a log."""
 
 import time
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import numpy as np
 
 from tpstream.log.formats import FORMATS, FormatWriter, LogFile, check_streams, find_format
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import COLUMNS, Events, Kind
+from tpstream.model.events import COLUMN_NAMES, COLUMNS, Events, Kind
 from tpstream.model.registry import load_object
 
 FLUSH_SECONDS = 0.5
@@ -113,14 +115,28 @@ def _check_finite(events: Events) -> None:
             raise LogError(f"event {seq[place]} has the {name} {numbers[place]}; {name}s must be finite")
 
 
-def convert(log: str | Path | Log, target: str | Path, *, force: bool = False) -> Log:
+def convert(log: str | Path | Log, target: str | Path, *, force: bool = False, sparse: bool | None = None) -> Log:
     """Write a log again, in the format of the target's suffix; a torn log stays marked as torn.
 
-    The target gets its name only once it is whole, so that a conversion that failed is not taken for a torn log.
+    With `sparse` the events of parts that paid nothing are left out, without it they are written; by default the copy
+    has the events that the log has. The target gets its name only once it is whole, so that a conversion that failed is
+    not taken for a torn log.
     """
     source = log if isinstance(log, Log) else read_log(log)
-    with LogWriter(Path(target), source.header, force=force, staged=True, patience=inf) as writer:
-        for batch in source.batches():
+    written = source.reader.written or source.reader
+    end, header = written.end, source.header
+    batches: Iterator[Events] = (Events(**columns) for columns in written.batches(COLUMN_NAMES))
+    if sparse is not None and sparse != header.sparse:
+        source.require_all("a change of what it leaves out")
+        header, batches = msgspec.structs.replace(header, sparse=False, until=None), source.batches()
+        if sparse:
+            from tpstream.log.sparse import without_zeros  # noqa: PLC0415 (compiled, and seldom needed)
+
+            header, batches = without_zeros(written, source.path)
+    with LogWriter(Path(target), header, force=force, staged=True, patience=inf) as writer:
+        read = 0
+        for batch in batches:
+            read += len(batch)
             writer.hear(batch)
-        writer.finish(source.reader.end)
+        writer.finish(end if end is None or header is source.header else end + read - (written.last or 0) - 1)
     return read_log(target)

@@ -1,8 +1,13 @@
 """Recorded data: columns of numbers from a CSV or Parquet file, with every value checked.
 
 A recorded reward, lag or time is a finite number of at least 0. Rows count from 1, without the line of titles.
+
+The columns of a CSV file are separated by commas, semicolons or tabs, as its first line shows. Where they are not
+separated by commas, numbers may have decimal commas; a file with both points and commas in numbers is refused, since
+1.234 and 1,234 would not mean the same.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,6 +21,9 @@ from tpstream.model.errors import ScenarioError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa  # slow to load, so it is imported only where a file is read
+
+
+SEPARATORS = (",", ";", "\t")
 
 
 def file_version(path: Path, key: str) -> tuple[int, int]:
@@ -39,8 +47,10 @@ def _read_column(path: Path, _version: tuple[int, int], column: str) -> Floats:
     return numbers
 
 
-def read_recording(path: Path, columns: Sequence[str], key: str, label: str | None = None) -> tuple[Floats, list[str]]:
-    """The columns of numbers (rows, columns) and, if it is given, the column of labels; other columns are not read.
+def read_recording(
+    path: Path, columns: Sequence[str], key: str, labels: Sequence[str] = ()
+) -> tuple[Floats, list[list[str]]]:
+    """The columns of numbers (rows, columns), and the columns of labels as text; other columns are not read.
 
     A file named .parquet is Parquet, any other one CSV. Errors begin with `key`, the key of the scenario that names
     the file. The numbers cannot be written to.
@@ -49,10 +59,10 @@ def read_recording(path: Path, columns: Sequence[str], key: str, label: str | No
 
     where = f"{key}: {path.name}"
     try:
-        table = _read_table(path, where, columns if label is None else [label, *columns])
+        table = _with_points(where, _read_table(path, where, [*labels, *columns]), path, columns)
         numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
         numbers.flags.writeable = False
-        return numbers, [] if label is None else table[label].cast(pa.string()).fill_null("").to_pylist()
+        return numbers, [table[label].cast(pa.string()).fill_null("").to_pylist() for label in labels]
     except (OSError, ValueError, pa.ArrowException) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet") from error
@@ -66,10 +76,45 @@ def read_titles(path: Path) -> list[str]:
     try:
         if path.suffix.lower() == ".parquet":
             return list(parquet.read_schema(path).names)
-        with csv.open_csv(path) as reader:
+        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=separator_of(path))) as reader:
             return [title.strip() for title in reader.schema.names]
     except (OSError, ValueError, pa.ArrowException):
         return []
+
+
+def separator_of(path: Path) -> str:
+    """What separates the columns of a CSV file: what its first line has most of; a semicolon if it has one column."""
+    with path.open("rb") as file:
+        titles = re.sub(r'"[^"]*"', "", file.readline(1 << 20).decode(errors="replace"))
+    most = max(SEPARATORS, key=titles.count)
+    return most if most in titles else ";"
+
+
+def _with_points(where: str, table: "pa.Table", path: Path, columns: Sequence[str]) -> "pa.Table":
+    """The table with decimal points instead of decimal commas in these columns of a CSV file."""
+    import pyarrow as pa  # noqa: PLC0415 (slow to load)
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
+
+    texts = [column for column in columns if pa.types.is_string(table[column].type)]
+    commas, points = (
+        {column: pc.fill_null(pc.match_substring(table[column], mark), fill_value=False) for column in texts}
+        for mark in ",."
+    )
+    with_comma = [column for column in texts if pc.any(commas[column]).as_py()]
+    if not with_comma or path.suffix.lower() == ".parquet":
+        return table
+    row = pc.index(commas[with_comma[0]], value=True).as_py() + 1
+    value = f"{table[with_comma[0]][row - 1].as_py()!r} has a comma"
+    if separator_of(path) == ",":
+        fault = f"{value}, and so have the columns between them; write a decimal point, or semicolons between columns"
+        raise ScenarioError(f"{where} row {row}, column {with_comma[0]}: {fault}")
+    if any(pc.any(points[column]).as_py() for column in texts):
+        fault = f"{value}, and other numbers have a point; write all with one of them, and without thousands separators"
+        raise ScenarioError(f"{where} row {row}, column {with_comma[0]}: {fault}")
+    for column in with_comma:
+        place = table.column_names.index(column)
+        table = table.set_column(place, column, pc.replace_substring(table[column], ",", "."))
+    return table
 
 
 def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
@@ -87,7 +132,8 @@ def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
         uneven.append(row)
         return "skip"
 
-    parsing = csv.ParseOptions(invalid_row_handler=skip)
+    separator = separator_of(path)
+    parsing = csv.ParseOptions(delimiter=separator, invalid_row_handler=skip)
     with csv.open_csv(path, parse_options=parsing) as reader:
         titles = {title.strip(): title for title in reader.schema.names}
         _check_titles(where, [title.strip() for title in reader.schema.names], wanted)
@@ -101,7 +147,9 @@ def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
     if uneven:
         row = uneven[0]
         values = f"{row.actual_columns} values but the first line has {row.expected_columns} titles"
-        raise ScenarioError(f"{where} row {row.number - 1}: has {values}; correct it")
+        decimal = separator == "," and row.actual_columns > row.expected_columns
+        remedy = "; if it has decimal commas, separate the columns by semicolons" if decimal else ""
+        raise ScenarioError(f"{where} row {row.number - 1}: has {values}; correct it{remedy}")
     return table.rename_columns(list(wanted))
 
 
@@ -112,6 +160,10 @@ def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> N
         if times[title] == 0:
             near = did_you_mean(title, times.keys() - set(wanted))
             needed = " and ".join(wanted) if len(wanted) < 3 else f"{wanted[0]} and {wanted[1]} to {wanted[-1]}"  # noqa: PLR2004
+            if len(titles) == 1 < len(wanted):
+                needed += (
+                    f"; its first line has one title, {titles[0]!r}: write commas, semicolons or tabs between columns"
+                )
             raise ScenarioError(f"{where} has no column {title!r}{near}; it needs {needed}")
         if times[title] > 1:
             raise ScenarioError(f"{where} has {times[title]} columns {title!r}; keep one")

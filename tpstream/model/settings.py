@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 TableType = TypeVar("TableType", bound=BaseModel)
 
@@ -54,7 +54,8 @@ def table_model(kind: str, settings: type[BaseModel], table: type[TableType]) ->
     A table with a key `kind` must name this kind.
     """
     name = "".join(word.capitalize() for word in kind.split("-")) + table.__name__.removesuffix("Table")
-    keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if "kind" in table.model_fields else {}
+    common = table.model_fields.get("kind")
+    keys: dict[str, Any] = {} if common is None else {"kind": (Literal[kind], Field(description=common.description))}
     # Where the configurations of the two models differ, that of the table holds.
     bases: Any = (settings, table)
     return cast("type[TableType]", create_model(name, __base__=bases, **keys))

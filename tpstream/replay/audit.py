@@ -42,10 +42,12 @@ def audited(log: Log, world: World | None) -> Iterator[Events]:
 
 
 def _name(log: Log, world: World | None) -> str:
-    """The log's name for errors, with the versions of packages that may explain why a value is drawn differently."""
+    """The log's name for errors, with what explains numbers: versions of packages, events that are not in the file."""
     here, there = package_versions(), log.header.versions
     others = [f"{name} {there[name]} (here {here[name]})" for name in here if there.get(name, here[name]) != here[name]]
-    return f"{log.path} (written with {', '.join(others)})" if others and world is not None else str(log.path)
+    facts = [f"written with {', '.join(others)}"] if others and world is not None else []
+    facts += ["sparse; events are counted with its zeros"] if log.header.sparse else []
+    return f"{log.path} ({'; '.join(facts)})" if facts else str(log.path)
 
 
 class Redraw:

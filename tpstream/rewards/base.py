@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from tpstream.model.errors import ScenarioError, user_code
 from tpstream.model.interfaces import BuildContext, Rewards
@@ -25,7 +25,7 @@ class RewardSettings(BuiltInSettings):
 class RewardTable(Table):
     """`[rewards]`: a kind and its settings."""
 
-    kind: str
+    kind: str = Field(description="how a pull pays; `tpstream list rewards` has the kinds")
 
 
 def implied_span(table: Any, folder: Path) -> int | None:

@@ -23,8 +23,8 @@ from tpstream.rewards.base import RewardSettings
 class LotteryArmSettings(Settings):
     """Keys of an arm: the probability that a ticket wins, and the prize."""
 
-    probability: Annotated[float, Field(ge=0, le=1)]
-    prize: PositiveFloat
+    probability: Annotated[float, Field(ge=0, le=1)] = Field(description="that a ticket wins")
+    prize: PositiveFloat = Field(description="what a winning ticket pays")
 
 
 class LotterySettings(RewardSettings):
@@ -32,8 +32,10 @@ class LotterySettings(RewardSettings):
 
     arm_settings = LotteryArmSettings
 
-    tickets: Annotated[int, Field(ge=1)]
-    winners: Literal["one", "all"]
+    tickets: Annotated[int, Field(ge=1)] = Field(
+        description="tickets that a pull buys, one for each part: as many as the span"
+    )
+    winners: Literal["one", "all"] = Field(description="whether at most one ticket of a pull wins, or each may")
 
     def build(self, arms: Sequence[LotteryArmSettings], context: BuildContext) -> Rewards:
         """The model; with one winner it guarantees one group, else each ticket is a group."""

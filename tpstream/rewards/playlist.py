@@ -34,8 +34,8 @@ TOLERANCE = 1e-9
 class PlaylistArmSettings(Settings):
     """Keys of an arm: mean and standard deviation of a session's cumulative reward."""
 
-    mean: PositiveFloat
-    deviation: Annotated[float, Field(ge=0)]
+    mean: PositiveFloat = Field(description="expected cumulative reward")
+    deviation: Annotated[float, Field(ge=0)] = Field(description="standard deviation of the cumulative reward")
 
 
 class PlaylistSettings(RewardSettings):
@@ -46,9 +46,11 @@ class PlaylistSettings(RewardSettings):
 
     arm_settings = PlaylistArmSettings
 
-    songs: Annotated[int, Field(ge=1)] = 20
-    levels: Annotated[int, Field(ge=1)] = 4
-    gradual: Annotated[float, Field(ge=0, le=1)] = 0.4
+    songs: Annotated[int, Field(ge=1)] = Field(20, description="songs of a session; songs times levels is the span")
+    levels: Annotated[int, Field(ge=1)] = Field(4, description="levels of a song, each of which is a part")
+    gradual: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.4, description="share of songs that are heard level by level"
+    )
 
     def build(self, arms: Sequence[PlaylistArmSettings], context: BuildContext) -> Rewards:
         """The model, with the songs as its groups.

@@ -17,8 +17,8 @@ from tpstream.rewards.base import RewardSettings
 class PriceArmSettings(Settings):
     """Keys of an arm: a price, and how many items a day are asked for at that price, in expectation."""
 
-    price: PositiveFloat
-    rate: Annotated[float, Field(ge=0, le=1e9)]  # the sum over any span stays a 64-bit integer
+    price: PositiveFloat = Field(description="price of one item")
+    rate: Annotated[float, Field(ge=0, le=1e9)] = Field(description="items asked for in a round, on average")
 
 
 class PriceSettings(RewardSettings):
@@ -27,8 +27,10 @@ class PriceSettings(RewardSettings):
     arm_settings = PriceArmSettings
     money = True
 
-    items: Annotated[int, Field(ge=1)]
-    demand: Literal["poisson"] = "poisson"
+    items: Annotated[int, Field(ge=1)] = Field(
+        description="items of a batch; what is not sold within the span is thrown away"
+    )
+    demand: Literal["poisson"] = Field("poisson", description="distribution of the items asked for in a round")
 
     def build(self, arms: Sequence[PriceArmSettings], context: BuildContext) -> Rewards:
         """The model; a whole batch may sell on one day, so it guarantees one group."""

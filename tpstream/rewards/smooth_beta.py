@@ -68,9 +68,13 @@ Shape = tuple[PositiveFloat, ...]
 class SmoothBetaArmSettings(Settings):
     """Keys of an arm: its maximum, and its own Beta parameters if they differ from the shared ones."""
 
-    maximum: PositiveFloat
-    a: Shape | None = None
-    b: Shape | None = None
+    maximum: PositiveFloat = Field(description="largest cumulative reward of a pull")
+    a: Shape | None = Field(
+        None, description="first parameters of the Beta distributions of this arm, one for each group"
+    )
+    b: Shape | None = Field(
+        None, description="second parameters of the Beta distributions of this arm, one for each group"
+    )
 
 
 class SmoothBetaSettings(RewardSettings):
@@ -78,10 +82,16 @@ class SmoothBetaSettings(RewardSettings):
 
     arm_settings = SmoothBetaArmSettings
 
-    groups: Annotated[int, Field(ge=1)]
-    a: Shape | None = None
-    b: Shape | None = None
-    spread: SpreadName = "even"
+    groups: Annotated[int, Field(ge=1)] = Field(
+        description="equal groups of parts, which are independent; it divides the span"
+    )
+    a: Shape | None = Field(
+        None, description="first parameters of the Beta distributions, one for each group; default: 1"
+    )
+    b: Shape | None = Field(
+        None, description="second parameters of the Beta distributions, one for each group; default: 1"
+    )
+    spread: SpreadName = Field("even", description="how the reward of a group is spread over its parts")
 
     def build(self, arms: Sequence[SmoothBetaArmSettings], context: BuildContext) -> Rewards:
         """The model; it guarantees its own groups."""

@@ -1,7 +1,9 @@
 """Traces: recorded partial rewards, paid again in the order of the record or drawn from it.
 
-The file, CSV or Parquet, has one row per pull: the column `arm` (names of arms, or their numbers from 0) and the
-columns x1, x2, ... up to the span. A scenario that does not give the span has as many parts as the file has columns.
+The file, CSV or Parquet, is wide or long. A wide one has a row for each pull: the column `arm` (names of arms, or their
+numbers from 0) and the columns x1, x2, ... up to the span. A long one has a row for each part that paid: the columns
+`pull` (any label), `arm`, `part` and `value`; a part without a row paid nothing. A scenario that does not give the span
+has as many parts as a wide file has columns, or the largest part of a long one.
 """
 
 import re
@@ -28,7 +30,9 @@ TOLERANCE = 1e-9
 class TraceArmSettings(Settings):
     """Keys of an arm: the largest possible cumulative reward, if it is more than the largest recorded one."""
 
-    maximum: PositiveFloat | None = None
+    maximum: PositiveFloat | None = Field(
+        None, description="largest cumulative reward; default: the largest recorded one"
+    )
 
 
 class TraceSettings(RewardSettings):
@@ -36,9 +40,15 @@ class TraceSettings(RewardSettings):
 
     arm_settings = TraceArmSettings
 
-    file: Annotated[str, Field(min_length=1)]
-    draw: Literal["sequence", "resample"] = "sequence"
-    groups: Annotated[int | None, Field(ge=1)] = None
+    file: Annotated[str, Field(min_length=1)] = Field(
+        description="CSV or Parquet file of recorded pulls, relative to the scenario; docs/traces.md has its format"
+    )
+    draw: Literal["sequence", "resample"] = Field(
+        "sequence", description="recorded pulls in their order, once; or drawn with replacement"
+    )
+    groups: Annotated[int | None, Field(ge=1)] = Field(
+        None, description="groups of parts, none of which pays more than maximum / groups, as you vouch for"
+    )
 
     def build(self, arms: Sequence[TraceArmSettings], context: BuildContext) -> Rewards:
         """The model; a record guarantees no groups beyond those that its user gives."""
@@ -63,9 +73,11 @@ class TraceSettings(RewardSettings):
 
     @classmethod
     def implied_span(cls, table: Mapping[str, Any], folder: Path) -> int | None:
-        """The number of columns x1, x2, ... of the file, for a scenario that does not give the span."""
+        """The number of parts that the file has, for a scenario that does not give the span."""
         file = table.get("file")
-        return columns_of(folder / file) or None if isinstance(file, str) else None
+        if not isinstance(file, str) or not (folder / file).is_file():
+            return None
+        return (largest_part(folder / file) if is_long(folder / file) else columns_of(folder / file)) or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +94,7 @@ def read_records(
     path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...]
 ) -> tuple[Record, ...]:
     """The records of all arms; a file that did not change is read once, for all models that are built from it."""
-    columns = columns_of(path)
-    if columns > span:
-        raise ScenarioError(
-            f"rewards.file: {file} has the columns x1 to x{columns} but the span is {span}, so that the rest would "
-            f"be dropped; set span = {columns}, leave it out, or remove the columns"
-        )
-    numbers, labels = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", label="arm")
-    arm_of_row = arm_numbers(labels, names, file)
+    numbers, arm_of_row = (read_long if is_long(path) else read_wide)(path, file, span, names)
     records = []
     for number, name in enumerate(names):
         rows = numbers[arm_of_row == number]
@@ -99,6 +104,61 @@ def read_records(
         sums = rows.sum(axis=1)
         records.append(Record(rows, float(sums.mean()), float(sums.max())))
     return tuple(records)
+
+
+def read_wide(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple[Floats, Ints]:
+    """What the parts of each pull paid, and its arm, from a file with a row for each pull."""
+    columns = columns_of(path)
+    if columns > span:
+        raise _too_many(f"{file} has the columns x1 to x{columns}", columns, span, "columns")
+    numbers, (labels,) = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", ["arm"])
+    return numbers, arm_numbers(labels, names, file)
+
+
+def read_long(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple[Floats, Ints]:
+    """What the parts of each pull paid, and its arm, from a file with a row for each part."""
+    largest = largest_part(path)
+    if largest > span:
+        raise _too_many(f"{file} has parts up to {largest}", largest, span, "rows")
+    numbers, (labels, pulls) = read_recording(path, ["part", "value"], "rewards.file", ["arm", "pull"])
+    arms, part = arm_numbers(labels, names, file), numbers[:, 0].astype(np.int64)
+    _, first, pull = np.unique(np.array(pulls, dtype=np.str_), return_index=True, return_inverse=True)
+    pull = np.argsort(np.argsort(first))[pull]  # numbered in the order in which they first occur
+    arm_of_pull = arms[np.sort(first)]
+    places = pull * (span + 1) + part
+    _, earliest = np.unique(places, return_index=True)
+    repeated = np.ones(len(places), dtype=np.bool_)
+    repeated[earliest] = False
+    for wrong, fault in (
+        (np.array([label == "" for label in pulls]), "the pull is missing; give each pull its own label"),
+        (numbers[:, 0] != np.maximum(part, 1), "part {part} is not a whole number from 1 on; correct it"),
+        (arms != arm_of_pull[pull], "pull {pull!r} has another arm in an earlier row; give each pull its own label"),
+        (repeated, "part {part} of pull {pull!r} is in an earlier row; add up what it paid in one row"),
+    ):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            text = fault.format(part=f"{numbers[row, 0]:g}", pull=pulls[row])
+            raise ScenarioError(f"rewards.file: {file} row {row + 1}: {text}")
+    rows = np.zeros((len(first), span))
+    rows[pull, part - 1] = numbers[:, 1]
+    return rows, arm_of_pull
+
+
+def _too_many(what: str, parts: int, span: int, where: str) -> ScenarioError:
+    return ScenarioError(
+        f"rewards.file: {what} but the span is {span}, so that the rest would be dropped; set span = {parts}, "
+        f"leave it out, or remove the {where}"
+    )
+
+
+def is_long(path: Path) -> bool:
+    """Whether a file has a row for each part and not for each pull."""
+    return {"pull", "part", "value"} <= set(read_titles(path)) and not columns_of(path)
+
+
+def largest_part(path: Path) -> int:
+    """The largest part of a long file."""
+    return int(read_recording(path, ["part"], "rewards.file")[0].max(initial=0))
 
 
 def columns_of(path: Path) -> int:

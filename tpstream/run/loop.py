@@ -242,6 +242,7 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, d
         groups=problem.groups,
         clairvoyant=choice.form.clairvoyant,
         detail=detail,
+        time_unit=scenario.time_unit,
         versions=package_versions(),
     )
 

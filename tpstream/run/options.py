@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tpstream.engines.engine import EngineName
 from tpstream.log import SINKS
-from tpstream.log.formats import check_streams
+from tpstream.log.formats import check_streams, suffix_of
 from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
 from tpstream.model.errors import LogError, PolicyError, SubscriberError, did_you_mean
@@ -44,7 +44,7 @@ class LogOptions:
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
         plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
-        return self.place / f"{plain}.run-{run:03d}.{self.format or 'jsonl'}"
+        return self.place / f"{plain}.run-{run:03d}{suffix_of(self.format or 'jsonl')}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RunKeywords(TypedDict, total=False):
     engine: EngineName
     """Which engine serves: "compiled", "simpy", or "auto": compiled where that is possible."""
     log_format: str | None
-    """The format of logs: "jsonl" or "arrow"."""
+    """The format of logs: "jsonl", or "arrow" (an Arrow stream, in files that end in `.arrows`)."""
     log_detail: Detail
     """What a log holds: "all" events, "indices" (and the policy's index of every arm at each pull), only "pulls"."""
     force: bool

@@ -148,7 +148,7 @@ def simulate(
     run
         The number of the run: runs of one seed have different random numbers, and the same ones under every policy.
     log
-        The file that records every event: JSON lines (`.jsonl`) or compressed columns (`.arrow`).
+        The file that records every event: JSON lines (`.jsonl`) or compressed columns (`.arrows`).
     **options
         engine
             "compiled", "simpy", or "auto" (the default): compiled where that is possible.

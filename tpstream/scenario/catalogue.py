@@ -58,7 +58,8 @@ def json_schema() -> Schema:
     schema = Scenario.model_json_schema()
     properties: Schema = schema["properties"]
     schema["required"].remove("span")  # some kinds of rewards imply it
-    properties["rewards"] |= {"type": "object", "properties": {"kind": {"enum": kinds}}, "required": ["kind"]}
+    kind = {"enum": kinds, "description": SECTIONS["rewards"].table.model_fields["kind"].description}
+    properties["rewards"] |= {"type": "object", "properties": {"kind": kind}, "required": ["kind"]}
     properties["arms"] |= {"type": "array", "minItems": 1, "items": {"type": "object"}}
     properties["policies"] |= {"type": "array", "items": {"oneOf": tables["policies"]}}
     properties["delays"] |= {"type": "array", "items": {"oneOf": tables["delays"]}}
@@ -72,7 +73,10 @@ def json_schema() -> Schema:
         "oneOf": [
             {
                 "title": kind,
-                "properties": {"rewards": rewards, "arms": {"items": arm}},
+                "properties": {
+                    "rewards": {**rewards, "description": properties["rewards"]["description"]},
+                    "arms": {"items": arm, "description": properties["arms"]["description"]},
+                },
                 "required": [] if hasattr(SECTIONS["rewards"].registry.find(kind), "implied_span") else ["span"],
             }
             for kind, rewards, arm in zip(kinds, tables["rewards"], tables["arms"], strict=True)

@@ -13,6 +13,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.units import check_time_unit, round_title
 from tpstream.model.world import Problem, Timing, World
 from tpstream.rewards.base import RewardTable, build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
@@ -94,6 +95,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         description="when decisions are due: a kind and its settings",
     )
     resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
+    time_unit: str | None = Field(None, description="what one unit of time is, in the singular, such as day or week")
     window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
     default_reward: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
@@ -167,6 +169,11 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
                 raise ScenarioError(describe_error(error, lambda location: fields_at(table, location))) from None
         self._folder, self._source = folder, source
 
+    @field_validator("time_unit")
+    @classmethod
+    def _check_time_unit(cls, value: str | None) -> str | None:
+        return None if value is None else check_time_unit(value)
+
     @field_validator(*SECTIONS, mode="plain")
     @classmethod
     def _read_key(cls, value: object, info: ValidationInfo) -> Any:
@@ -238,7 +245,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         keys["delays"] = [delay for delay in keys["delays"] if delay["kind"] != "none"]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
         usual = {"delays": [], "arrivals": regular, "resources": {}}
-        usual |= dict.fromkeys(("currency", "window", "default_reward"))
+        usual |= dict.fromkeys(("currency", "time_unit", "window", "default_reward"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
@@ -301,6 +308,13 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     def money(self) -> str | None:
         """How amounts of money are written: the currency, empty if a price model is given none; None if not money."""
         return money_unit(self.currency, self.rewards.kind)
+
+    @property
+    def round_title(self) -> str:
+        """The title of an axis of rounds, with the time that one takes if that is known."""
+        return (
+            "round" if self.time_unit is None else round_title(self.time_unit, regular=self.timing().arrivals.regular)
+        )
 
     def timing(self) -> Timing:
         """Delays, arrivals, resources and window, to be asked about, e.g. whether parts arrive at whole times.
@@ -397,7 +411,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         '96 of 100 parts are never credited in 2,560 drawn pulls'
         """
         requests = request_policies(self.policies, policies)
-        return find_warnings(self.build_world(self.seed, 0), [one.choose(self.problem()) for one in requests])
+        choices = [one.choose(self.problem()) for one in requests]
+        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *type(self).model_fields})

@@ -35,7 +35,7 @@ class ArmTable(Table):
 class PolicyTable(Table):
     """One of `[[policies]]`: a kind, its parameters, and the label under which results are shown."""
 
-    kind: str
+    kind: str = Field(description="the policy; `tpstream list policies` has the kinds")
     name: str = Field(
         "",
         min_length=1,

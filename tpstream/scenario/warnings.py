@@ -1,4 +1,4 @@
-"""What is possible but probably not meant: parts that are never credited, and policies that this misleads.
+"""What is possible but probably not meant: parts that are never credited, and policies misled; how long a pull pays.
 
 It is found by drawing some pulls of every arm with the delays, the calendar, the window and the horizon of the
 scenario, so that user-written delays are judged as built-in ones are. Waiting in a process, such as the queue of a
@@ -13,6 +13,7 @@ import numpy as np
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError, TpstreamError, user_code
 from tpstream.model.interfaces import Recorded, Schedule
+from tpstream.model.units import count_of
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.timing.pipeline import decision_times, nominal, sample_schedule
@@ -30,6 +31,10 @@ class DrawnParts:
     """They arrive, but after their pull was closed by the window."""
     after: Bools
     """They would be credited, but only after the last decision, at which the run ends."""
+    waits: Floats
+    """How long after it was made each pull is closed, since nothing of it is missing or the window ends."""
+    rounds: Floats
+    """How many further decisions are made before that; NaN where the last decision comes first."""
 
     @property
     def credited(self) -> Bools:
@@ -43,14 +48,18 @@ def draw_parts(world: World) -> DrawnParts:
     times = decision_times(world)
     for arm in range(world.problem.arms):
         rewards = _draw_rewards(world, arm)
-        pulled = times[np.linspace(0, len(times) - 1, len(rewards)).astype(np.int64)][:, None]
+        chosen = np.linspace(0, len(times) - 1, len(rewards)).astype(np.int64)
+        pulled = times[chosen][:, None]
         schedule = _draw_schedule(world, arm, rewards)
         arrivals = pulled + schedule.offsets
         if timing.calendar is not None:
             arrivals = timing.calendar.reported(arrivals)
         late = ~schedule.lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
         after = ~schedule.lost & ~late & (arrivals > times[-1]) & (not world.drain)
-        drawn.append((schedule.lost, late, after))
+        closed = np.minimum(arrivals.max(axis=1), pulled[:, 0] + (np.inf if timing.window is None else timing.window))
+        # A decision at the time of the closing is made before it.
+        rounds = np.searchsorted(times, closed, side="right") - (chosen + 1)
+        drawn.append((schedule.lost, late, after, closed - pulled[:, 0], np.where(closed < times[-1], rounds, np.nan)))
     return DrawnParts(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
@@ -69,8 +78,8 @@ def _draw_schedule(world: World, arm: int, rewards: Floats) -> Schedule:
     return sample_schedule(timing.delays, rewards, arm, stream, timing.names)
 
 
-def find_warnings(world: World, choices: Sequence[PolicyChoice]) -> list[str]:
-    """What the rewards, the timing and these policies should be asked about, with figures.
+def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | None) -> list[str]:
+    """What the rewards, the timing and these policies should be asked about, with figures; `unit` is that of time.
 
     If pulls cannot be drawn, nothing is said about them: the run itself tells the error, with its pull and round.
     """
@@ -79,32 +88,36 @@ def find_warnings(world: World, choices: Sequence[PolicyChoice]) -> list[str]:
             parts = draw_parts(world)
     except TpstreamError:
         return list(world.rewards.warnings)
-    return [*world.rewards.warnings, *_missing_parts(parts, world), *_misled_policies(parts, world, choices)]
+    return [*world.rewards.warnings, *_missing_parts(parts, world, unit), *_misled_policies(parts, world, choices)]
 
 
-def _missing_parts(parts: DrawnParts, world: World) -> Iterator[str]:
+def _missing_parts(parts: DrawnParts, world: World, unit: str | None) -> Iterator[str]:
     """Whether parts are never credited, nearly all are missing, or no pull is complete."""
     pulls, span = parts.lost.shape
     never: Bools = np.logical_not(parts.credited.any(axis=0))
     share = 1 - parts.credited.mean()
     if never.any():
-        fate = _reasons(parts, world, never)
+        fate = _reasons(parts, world, never, unit)
         yield f"{never.sum():,} of {span:,} parts are never credited in {pulls:,} drawn pulls: {fate}"
     elif share >= MOST:
-        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_))
+        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_), unit)
         yield f"{share:.0%} of the parts of {pulls:,} drawn pulls are not credited: {fate}"
     elif (parts.lost | parts.late).any(axis=1).all():
-        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_))
+        fate = _reasons(parts, world, np.ones(span, dtype=np.bool_), unit)
         yield f"no pull is complete: each of {pulls:,} drawn pulls misses parts: {fate}"
 
 
-def _reasons(parts: DrawnParts, world: World, columns: Bools) -> str:
+def _reasons(parts: DrawnParts, world: World, columns: Bools, unit: str | None) -> str:
     """What happens to the parts in these columns, and the remedy."""
     timing, window = world.timing, world.timing.window
     end = f"arrive after the last decision (round {world.problem.horizon:,})"
     found = [
         (parts.lost, "are lost", "lower what the delays lose"),
-        (parts.late, f"arrive after the window of {window:g}" if window else "", "widen the window or shorten delays"),
+        (
+            parts.late,
+            f"arrive after the window of {count_of(window, unit)}" if window else "",
+            "widen the window or shorten delays",
+        ),
         (parts.after, end, "set drain = true or raise the horizon"),
     ]
     there = [(mask[:, columns].mean(), what, remedy) for mask, what, remedy in found if mask[:, columns].any()]
@@ -123,3 +136,42 @@ def _misled_policies(parts: DrawnParts, world: World, choices: Sequence[PolicyCh
             f"{' and '.join(misled)} {verb} lost and late parts as zero, and {missing:.1%} of the parts are missing: "
             f"arms that lose more look worse than they are; use tp-ucb-ew, or set default_reward"
         )
+
+
+def describe_duration(world: World, unit: str | None) -> str:
+    """How long a pull pays, in decisions and in time, as a sentence; `unit` is that of time.
+
+    Waiting in a process depends on the policy and is not counted; the sentence says so.
+    """
+    timing = world.timing
+    whole = count_of(world.problem.span, "round" if timing.arrivals.regular else "part")
+    try:
+        with user_code(ScenarioError, "drawing pulls"):
+            parts = draw_parts(world)
+    except TpstreamError:
+        return f"a pull pays over {whole}"
+    if timing.plain:
+        time = "" if unit is None else f" of one {unit} each"
+        return f"a pull pays over {whole}{time}; {_decisions(parts, 'complete')}"
+    time = _range(parts.waits, unit) + (" units of time" if unit is None else "")
+    process = "" if timing.process is None else f", and the wait in {timing.process_name} besides"
+    return f"a pull pays over {whole} and is closed after {time}{process}; {_decisions(parts, 'closed')}"
+
+
+def _decisions(parts: DrawnParts, end: str) -> str:
+    """How many decisions are made before a pull is complete, or closed."""
+    known = parts.rounds[~np.isnan(parts.rounds)]
+    if not known.size:
+        return f"no pull is {end} before the last decision"
+    least, most = known.min(), known.max()
+    more = f"{_range(known, 'more decision')} {'is' if least == most == 1 else 'are'} due before it is {end}"
+    first = f", and the decision {count_of(most + 1, 'round')} later is the first that knows all of it"
+    return f"{more}{first if least == most else ''}"
+
+
+def _range(numbers: Floats, unit: str | None) -> str:
+    """Numbers of units in words: the median, and where 80 % of them are if they differ."""
+    low, middle, high = np.quantile(numbers, [0.1, 0.5, 0.9])
+    if count_of(low, unit) == count_of(high, unit):
+        return count_of(middle, unit)
+    return f"{count_of(middle, unit)} (80 % of pulls: {count_of(low, None)} to {count_of(high, None)})"

@@ -16,7 +16,7 @@ from tpstream.timing.kinds import TimingSettings
 class RegularArrivals(TimingSettings):
     """A decision at equal distances; every 1 is the paper's world."""
 
-    every: PositiveFloat = 1.0
+    every: PositiveFloat = Field(1.0, description="time between two decisions")
 
     def build(self, context: BuildContext) -> Regular:  # noqa: ARG002 (for those that need it)
         """The process that is also the default of a world."""
@@ -26,7 +26,7 @@ class RegularArrivals(TimingSettings):
 class Poisson(TimingSettings):
     """Decisions at random, `rate` per unit of time: a Poisson process."""
 
-    rate: PositiveFloat
+    rate: PositiveFloat = Field(description="decisions per unit of time, on average")
 
     regular: ClassVar[bool] = False
     """The times are random."""
@@ -40,8 +40,8 @@ class Poisson(TimingSettings):
 class Batches(TimingSettings):
     """`size` decisions at a time, at the times every, 2 every, ..."""
 
-    size: Annotated[int, Field(ge=1)]
-    every: PositiveFloat = 1.0
+    size: Annotated[int, Field(ge=1)] = Field(description="decisions of a batch, all at the same time")
+    every: PositiveFloat = Field(1.0, description="time between two batches")
 
     @property
     def regular(self) -> bool:
@@ -56,9 +56,9 @@ class Batches(TimingSettings):
 class Ramp(TimingSettings):
     """A Poisson process whose rate goes from `start` to `end` over `duration`, linearly, and stays there."""
 
-    start: Annotated[float, Field(ge=0)] = 0.0
-    end: PositiveFloat
-    duration: PositiveFloat
+    start: Annotated[float, Field(ge=0)] = Field(0.0, description="decisions per unit of time at the beginning")
+    end: PositiveFloat = Field(description="decisions per unit of time from the end of the ramp on")
+    duration: PositiveFloat = Field(description="how long the rate grows")
 
     regular: ClassVar[bool] = False
     """The times are random."""
@@ -77,7 +77,9 @@ class Ramp(TimingSettings):
 class Trace(TimingSettings):
     """Decisions at recorded times: a CSV file with a column `time`, above 0 and never falling."""
 
-    file: Annotated[str, Field(min_length=1)]
+    file: Annotated[str, Field(min_length=1)] = Field(
+        description="CSV or Parquet file with the times of decisions in the column time, relative to the scenario"
+    )
 
     _recorded: Floats = PrivateAttr()
 

@@ -15,8 +15,8 @@ from tpstream.timing.lags import NoDelay, Per
 class ByArm(TimingSettings):
     """A delay for each arm by its name, as in `arms = { low = { kind = "constant", lag = 3 } }`; one for the others."""
 
-    arms: dict[str, InnerDelay]
-    others: InnerDelay | None = None
+    arms: dict[str, InnerDelay] = Field(description="a delay for each arm, by its name")
+    others: InnerDelay | None = Field(None, description="the delay of all other arms; default: none")
 
     _delays: dict[int, DelayProcess] = PrivateAttr(default_factory=dict)
 
@@ -46,10 +46,10 @@ class ByArm(TimingSettings):
 class RewardDependent(TimingSettings):
     """One delay for rewards below the threshold, one for the others; of each part, or of the pull's sum."""
 
-    threshold: float
-    below: InnerDelay | None = None
-    above: InnerDelay | None = None
-    per: Per = "part"
+    threshold: float = Field(description="rewards below it meet one delay, all others the other one")
+    below: InnerDelay | None = Field(None, description="the delay of rewards below the threshold; default: none")
+    above: InnerDelay | None = Field(None, description="the delay of rewards from the threshold on; default: none")
+    per: Per = Field("part", description="whether the reward of each part counts, or the sum of the pull")
 
     _below: DelayProcess = PrivateAttr(NoDelay())
     _above: DelayProcess = PrivateAttr(NoDelay())
@@ -86,7 +86,9 @@ class Lump(TimingSettings):
     If earlier delays made a part later than that time, the others wait for it: nothing comes before it is due.
     """
 
-    at: Annotated[float | None, Field(ge=0)] = None
+    at: Annotated[float | None, Field(ge=0)] = Field(
+        None, description="time after the pull at which everything arrives; default: with the last part"
+    )
 
     def build(self, context: BuildContext) -> Self:
         """The same; a time before the last part is due is refused."""

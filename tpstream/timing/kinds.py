@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import PlainValidator, SerializeAsAny, model_validator
+from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
 from tpstream.model.errors import ScenarioError, UnknownNameError, user_code
 from tpstream.model.interfaces import BuildContext, DelayProcess
@@ -50,13 +50,13 @@ class TimingSettings(BuiltInSettings):
 class DelayTable(Table):
     """One of `[[delays]]`: a kind and its settings."""
 
-    kind: str
+    kind: str = Field(description="what delays or loses parts; `tpstream list delays` has the kinds")
 
 
 class ArrivalTable(Table):
     """`[arrivals]`: a kind and its settings."""
 
-    kind: str
+    kind: str = Field(description="when decisions are due; `tpstream list arrivals` has the kinds")
 
 
 def read_inner(value: object) -> DelayTable:

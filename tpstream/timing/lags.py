@@ -33,7 +33,7 @@ class NoDelay(TimingSettings):
 class Constant(TimingSettings):
     """Every part comes later by the same lag."""
 
-    lag: Annotated[float, Field(ge=0)]
+    lag: Annotated[float, Field(ge=0)] = Field(description="how much later every part arrives")
 
     @property
     def whole(self) -> bool:
@@ -48,7 +48,7 @@ class Constant(TimingSettings):
 class RandomLag(TimingSettings):
     """Lags that are drawn: one for each part, or one for the whole pull."""
 
-    per: Per = "part"
+    per: Per = Field("part", description="whether each part has a lag of its own, or all parts of a pull share one")
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """Lags of at least 0."""
@@ -64,7 +64,9 @@ class RandomLag(TimingSettings):
 class Geometric(RandomLag):
     """Lags of 0, 1, 2, ... rounds: the failures before the first success of probability p; mean (1 - p) / p."""
 
-    p: Annotated[float, Field(gt=0, le=1)]
+    p: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="probability to arrive in each round; the mean lag is (1 - p) / p"
+    )
 
     whole: ClassVar[bool] = True
     """Every lag is a whole number."""
@@ -77,7 +79,7 @@ class Geometric(RandomLag):
 class Poisson(RandomLag):
     """Lags of 0, 1, 2, ... rounds with a Poisson distribution."""
 
-    mean: Annotated[float, Field(gt=0, le=1e15)]
+    mean: Annotated[float, Field(gt=0, le=1e15)] = Field(description="mean lag")
 
     whole: ClassVar[bool] = True
     """Every lag is a whole number."""
@@ -90,9 +92,9 @@ class Poisson(RandomLag):
 class Uniform(RandomLag):
     """Lags between low and high, all equally likely; with `whole` the whole numbers from low to high."""
 
-    low: Annotated[float, Field(ge=0)] = 0.0
-    high: PositiveFloat
-    whole: bool = False
+    low: Annotated[float, Field(ge=0)] = Field(0.0, description="smallest lag")
+    high: PositiveFloat = Field(description="largest lag")
+    whole: bool = Field(default=False, description="only the whole numbers from low to high")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -112,7 +114,7 @@ class Uniform(RandomLag):
 class ContinuousLag(RandomLag):
     """Lags of any length; with `whole` they are rounded up to whole rounds."""
 
-    whole: bool = False
+    whole: bool = Field(default=False, description="whether lags are rounded up to whole numbers")
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """Lags of at least 0, rounded up if that is asked for."""
@@ -129,9 +131,9 @@ class Lognormal(ContinuousLag):
 
     exactly_one = ("median", "mu")
 
-    median: PositiveFloat | None = None
-    mu: float | None = None
-    sigma: PositiveFloat
+    median: PositiveFloat | None = Field(None, description="median lag; give this or mu")
+    mu: float | None = Field(None, description="mean of the logarithm of the lag; give this or median")
+    sigma: PositiveFloat = Field(description="standard deviation of the logarithm of the lag")
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """Lognormal with median exp(mu)."""
@@ -142,8 +144,10 @@ class Lognormal(ContinuousLag):
 class Weibull(ContinuousLag):
     """Weibull lags: a shape below 1 has many short and a few long ones, 1 is exponential, above 1 they cluster."""
 
-    shape: PositiveFloat
-    scale: PositiveFloat
+    shape: PositiveFloat = Field(
+        description="shape: below 1 many short and a few long lags, 1 is exponential, above 1 they cluster"
+    )
+    scale: PositiveFloat = Field(description="scale: 63 % of the lags are smaller")
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag > x) = exp(-(x / scale)^shape)."""
@@ -153,8 +157,10 @@ class Weibull(ContinuousLag):
 class Pareto(ContinuousLag):
     """Heavy-tailed lags of at least `scale`; with a shape of at most 1 their mean is infinite."""
 
-    shape: PositiveFloat
-    scale: PositiveFloat
+    shape: PositiveFloat = Field(
+        description="shape: the smaller it is, the longer are the longest lags; at most 1: infinite mean"
+    )
+    scale: PositiveFloat = Field(description="smallest lag")
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag > x) = (scale / x)^shape for x from scale on; NumPy's variables begin at 0."""
@@ -166,9 +172,13 @@ class Empirical(RandomLag):
 
     exactly_one = ("file", "lags")
 
-    file: Annotated[str | None, Field(min_length=1)] = None
-    lags: Annotated[list[Annotated[float, Field(ge=0)]] | None, Field(min_length=1)] = None
-    whole: bool = False
+    file: Annotated[str | None, Field(min_length=1)] = Field(
+        None, description="CSV or Parquet file with recorded lags in the column lag; give this or lags"
+    )
+    lags: Annotated[list[Annotated[float, Field(ge=0)]] | None, Field(min_length=1)] = Field(
+        None, description="recorded lags, which are drawn with replacement; give this or file"
+    )
+    whole: bool = Field(default=False, description="whether lags are rounded up to whole numbers")
 
     _observed: Floats = PrivateAttr()
 
@@ -191,7 +201,7 @@ class Empirical(RandomLag):
 class Missing(TimingSettings):
     """Each part is lost with probability p, independently; that shows when it would have come."""
 
-    p: Annotated[float, Field(ge=0, le=1)]
+    p: Annotated[float, Field(ge=0, le=1)] = Field(description="probability that a part is lost")
 
     whole: ClassVar[bool] = True
     """No offset is changed."""
@@ -209,8 +219,8 @@ class Dropout(TimingSettings):
 
     exactly_one = ("rate", "mean")
 
-    rate: PositiveFloat | None = None
-    mean: PositiveFloat | None = None
+    rate: PositiveFloat | None = Field(None, description="drop-outs per unit of time; give this or mean")
+    mean: PositiveFloat | None = Field(None, description="mean time to the drop-out; give this or rate")
 
     whole: ClassVar[bool] = True
     """No offset is changed."""

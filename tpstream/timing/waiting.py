@@ -29,10 +29,12 @@ class Reporting(TimingSettings):
 
     exactly_one = ("every", "days")
 
-    every: PositiveFloat | None = None
-    first: Annotated[float | None, Field(ge=0)] = None
-    days: Annotated[list[Annotated[int, Field(ge=1)]] | None, Field(min_length=1)] = None
-    week: Annotated[int, Field(ge=1)] = 7
+    every: PositiveFloat | None = Field(None, description="time between two reports; give this or days")
+    first: Annotated[float | None, Field(ge=0)] = Field(None, description="time of the first report; default: every")
+    days: Annotated[list[Annotated[int, Field(ge=1)]] | None, Field(min_length=1)] = Field(
+        None, description="days of the week with a report, from 1; give this or every"
+    )
+    week: Annotated[int, Field(ge=1)] = Field(7, description="days of a week")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -76,9 +78,11 @@ class Reporting(TimingSettings):
 class LabQueue(TimingSettings):
     """Parts queue for a resource that the scenario declares, first come first served; serving takes `mean` time."""
 
-    resource: str = Field(min_length=1)
-    mean: PositiveFloat
-    service: Literal["exponential", "constant"] = "exponential"
+    resource: str = Field(min_length=1, description="name in [resources] of what serves the parts")
+    mean: PositiveFloat = Field(description="mean time that serving a part takes")
+    service: Literal["exponential", "constant"] = Field(
+        "exponential", description="distribution of the time that serving a part takes"
+    )
 
     def build(self, context: BuildContext) -> Self:
         """The same; a resource that the scenario does not declare is refused."""

@@ -70,6 +70,8 @@ class Trial(PolicyTables):
         The runs of each policy.
     failures : tuple of FailedRun
         The runs that failed.
+    time_unit : str or None
+        What one unit of time is, e.g. "month"; None if the scenario does not say.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class Trial(PolicyTables):
     horizon: int
     outcomes: Mapping[str, Sequence[TrialOutcome]]
     failures: tuple[FailedRun, ...] = ()
+    time_unit: str | None = None
 
     @property
     def best(self) -> Bools:
@@ -284,6 +287,7 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
         means=np.array(header.means),
         horizon=header.horizon,
         outcomes={policy: [read_outcome(log) for log in of_policy] for policy, of_policy in gathered.logs.items()},
+        time_unit=header.time_unit,
     )
 
 
