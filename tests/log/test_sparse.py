@@ -286,7 +286,7 @@ def test_analyses_agree(tmp_path: Path) -> None:
     one, other = (log_regret(log) for log in (thin, dense))
     assert one.curves().equals(other.curves())
     (one_found,), (other_found,) = diagnose(thin), diagnose(dense)
-    assert one_found.table().equals(other_found.table())
+    assert one_found.frame().equals(other_found.frame())
     assert one_found.pulls.sum() == 120
 
 
