@@ -233,7 +233,7 @@ def test_faults_of_a_long_file(tmp_path: Path, row: str, error: str) -> None:
 def test_the_page_is_true(tmp_path: Path) -> None:
     """The wide and the long example of docs/traces.md are the same pulls, and its scenario can be run with both."""
     page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
-    examples = [piece.partition("```")[0] for piece in page.split("```csv\n")[1:]]
+    examples = [piece.partition("```")[0] for piece in page.split("```text\n")[1:]]
     assert len(examples) == 3
     keys = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])
     found = []
