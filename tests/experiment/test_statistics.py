@@ -9,12 +9,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from studies import small
 
 from tpstream import Study, compare
-from tpstream.analysis.intervals import bootstrap_interval, paired, wilson_interval
+from tpstream.analysis.intervals import bootstrap_interval, paired, t_interval, wilson_interval
 from tpstream.analysis.regret import PullCounts
 from tpstream.experiment.executors import LENGTH, Chunker
 from tpstream.experiment.plan import Plan, list_work, make_plan
@@ -291,3 +291,32 @@ def test_checkpoints_include_the_chosen_rounds(study: Study) -> None:
     rounds = study.rounds.tolist()
     assert {7, 30, 60} <= set(rounds)
     assert all(one < other for one, other in pairwise(rounds))
+
+
+@given(seed=st.integers(0, 10_000), runs=st.integers(2, 4), horizon=st.integers(3, 40))
+@settings(max_examples=25)
+def test_no_interval_leaves_what_is_possible(seed: int, runs: int, horizon: int) -> None:
+    """In every table regret and pulls are from 0 to their largest value, differences within the largest regret."""
+    policies = ["ucb1", "delayed-ucb1", "uniform"]
+    study = compare(small(horizon=horizon), policies, runs=runs, seed=seed, rounds=[1])
+    gap, tables = float(np.ptp(study.means)), study.tables() | {"value": study.value()}
+    curves, most = tables["curves"], horizon * gap
+    for end in ("low", "high"):
+        assert tables["table"][end].between(0, most).all()
+        assert curves[end].between(0, curves["round"] * gap).all()
+        assert tables["pulls"][end].between(0, horizon).all()
+        assert tables["contrasts"][end].between(-most, most).all()
+        assert tables["value"][f"cost_{end}"].between(-most, most).all()
+    for name, mean in (("table", "regret"), ("curves", "regret"), ("pulls", "pulls"), ("contrasts", "difference")):
+        assert (tables[name]["low"] <= tables[name][mean]).all()
+        assert (tables[name][mean] <= tables[name]["high"]).all()
+
+
+def test_an_interval_is_cut_and_not_moved() -> None:
+    """Inside of the bounds it is Student's to the last bit, and a mean at a bound stays inside of its interval."""
+    values = np.array([[1.0, 0.0, 9.0, 10.0 + 1e-12], [3.0, 4.0, 10.0, 10.0 + 1e-12]])
+    whole = t_interval(values)
+    cut = whole.within(0.0, np.array([100.0, 100.0, 10.0, 10.0]))
+    assert cut.high[0] == whole.high[0]
+    assert (cut.low[:2].tolist(), cut.high[2]) == ([0.0, 0.0], 10.0)
+    assert cut.low[3] <= cut.mean[3] <= cut.high[3]

@@ -53,10 +53,11 @@ def test_the_table_by_hand() -> None:
 
 
 def test_the_difference_is_paired() -> None:
-    """The interval of the difference is that of (3 - 11, 6 - 9), run by run."""
-    row = TRIAL.table().set_index("policy").loc["other"]
+    """The interval of the difference is that of (3 - 11, 6 - 9), run by run, cut at what ten patients can lose."""
     half = 12.706204736432095 * 2.5
-    np.testing.assert_allclose([row["against_fixed_low"], row["against_fixed_high"]], [-5.5 - half, -5.5 + half])
+    for horizon, ends in ((100, (-5.5 - half, -5.5 + half)), (10, (-20.0, 20.0))):
+        row = replace(TRIAL, horizon=horizon).table().set_index("policy").loc["other"]
+        np.testing.assert_allclose([row["against_fixed_low"], row["against_fixed_high"]], ends)
 
 
 def test_without_fixed_randomisation_there_is_no_difference() -> None:

@@ -56,7 +56,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ),
         Column(
             "low",
-            "lower end of the 95 % interval of regret (Student's; printed cut at 0 and at the largest possible regret)",
+            "lower end of the 95 % interval of regret (Student's, cut at 0 and at the largest possible regret)",
             REWARD,
             "95 % interval",
             "amount",
@@ -102,7 +102,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("difference", "regret of the first minus the second's, run by run", REWARD, "difference", "amount"),
         Column(
             "low",
-            "lower end of its 95 % interval (Student's)",
+            f"lower end of its 95 % interval ({CUT})",
             REWARD,
             "95 % interval",
             "amount",
@@ -124,7 +124,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         POLICY,
         Column("round", "the checkpoint"),
         Column("regret", "mean pseudo-regret up to this round", REWARD),
-        Column("low", "lower end of its 95 % interval (Student's)", REWARD),
+        Column("low", f"lower end of its 95 % interval ({CUT})", REWARD),
         Column("high", "its upper end", REWARD),
     ),
     "pulls": (
@@ -132,7 +132,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("arm", "the arm"),
         Column("mean", "its true mean", REWARD),
         Column("pulls", "mean over runs of how often it was pulled", "pulls"),
-        Column("low", "lower end of the 95 % interval of pulls (Student's)", "pulls"),
+        Column("low", f"lower end of the 95 % interval of pulls ({CUT})", "pulls"),
         Column("high", "its upper end", "pulls"),
         Column("share", "share of all pulls", "share"),
     ),
@@ -188,7 +188,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("low", "lower end of its 95 % interval (Fieller's)", "share"),
         Column("high", "its upper end", "share"),
         Column("cost", "regret of the waiting policy minus that of the clairvoyant one", REWARD),
-        *ends("cost", "Student's", REWARD),
+        *ends("cost", CUT, REWARD),
     ),
     "trial": (
         POLICY,
@@ -229,7 +229,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
             "difference",
             ("against_fixed_low", "against_fixed_high"),
         ),
-        *ends("against_fixed", "Student's", REWARD),
+        *ends("against_fixed", CUT, REWARD),
         Column(
             "last_readout",
             "when the last part was delivered",

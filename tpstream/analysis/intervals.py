@@ -43,7 +43,8 @@ class Interval:
     high: Floats
 
     def within(self, least: Floats | float, most: Floats | float) -> "Interval":
-        """The interval cut at the bounds of what is averaged, which no mean can leave."""
+        """The interval cut at the bounds of what is averaged, which no mean can leave but by rounding."""
+        least, most = np.fmin(least, self.mean), np.fmax(most, self.mean)
         return Interval(self.mean, np.clip(self.low, least, most), np.clip(self.high, least, most))
 
     def columns(self, name: str) -> dict[str, float]:
@@ -142,12 +143,12 @@ class Contrast:
     """How many times more runs an unpaired comparison would need for an interval as narrow."""
 
 
-def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
-    """The contrast of two policies from their regrets in the same runs."""
+def paired(first: str, second: str, one: Floats, other: Floats, most: float = np.inf) -> Contrast:
+    """The contrast of two policies from their regrets in the same runs, of which `most` is the largest possible."""
     if len(one) == 0:
         return Contrast(first, second, 0, *(np.nan,) * 7)
     differences = one - other
-    interval = t_interval(differences)
+    interval = t_interval(differences).within(-most, most)
     with np.errstate(divide="ignore", invalid="ignore"):
         saving = float((one.var() + other.var()) / differences.var())
     wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)
@@ -155,8 +156,10 @@ def paired(first: str, second: str, one: Floats, other: Floats) -> Contrast:
     return Contrast(first, second, len(one), mean, low, high, *bootstrap_interval(differences), wins, saving)
 
 
-def recovery(own: Floats, waiting: Floats, clairvoyant: Floats) -> dict[str, float]:
+def recovery(own: Floats, waiting: Floats, clairvoyant: Floats, most: float = np.inf) -> dict[str, float]:
     """The recovery of a policy from final regrets, each array with one number for each of the same runs.
+
+    `most` is the largest possible regret, and therefore the largest possible cost.
 
     It is told as columns of a table: the number of `runs`; the `fraction` of the delay's cost that the policy recovers
     with Fieller's interval (`low`, `high`); the `cost`, which is the regret of the waiting policy minus that of the
@@ -164,7 +167,7 @@ def recovery(own: Floats, waiting: Floats, clairvoyant: Floats) -> dict[str, flo
     from 0 at 5 %: then the ratio has no bounded interval.
     """
     gains, costs = waiting - own, waiting - clairvoyant
-    cost = t_interval(costs)
+    cost = t_interval(costs).within(-most, most)
     fraction = low = high = np.nan
     if cost.low > 0 or cost.high < 0:
         fraction = float(gains.mean() / costs.mean())

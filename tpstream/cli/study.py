@@ -280,9 +280,8 @@ def _row(row: dict[Any, Any]) -> dict[str, str]:
 
 
 def _rows(study: "Study") -> list[dict[str, str]]:
-    """The rows of a study as they are printed: intervals of regret are cut at what is possible."""
-    most, rows = study.largest_regret, study.table().to_dict("records")
-    return [_row(row | {"low": max(row["low"], 0.0), "high": min(row["high"], most)}) for row in rows]
+    """The rows of a study as they are printed."""
+    return [_row(row) for row in study.table().to_dict("records")]
 
 
 def _show_arms(study: "Study") -> None:
@@ -307,9 +306,7 @@ def _show_rounds(study: "Study") -> None:
     """The regrets at the rounds that were asked for, a column for each."""
     rows: dict[str, dict[str, str]] = {}
     for one in study.curves(study.chosen).to_dict("records"):
-        most = study.largest_regret * one["round"] / int(study.rounds[-1])
-        low, high = max(one["low"], 0.0), min(one["high"], most)
-        around = "" if math.isnan(one["low"]) else f" ({interval(low, high)})"
+        around = "" if math.isnan(one["low"]) else f" ({interval(one['low'], one['high'])})"
         row = rows.setdefault(one["policy"], {"policy": one["policy"]})
         row[f"round {one['round']:,}"] = amount(one["regret"]) + around
     print_table(list(rows.values()), title="regret on the way")

@@ -108,8 +108,14 @@ class Study(PolicyTables):
 
     @property
     def largest_regret(self) -> float:
-        """The regret of a run that pulls the worst arm in every round: where intervals of regret are cut when shown."""
-        return float(self.rounds[-1] * (self.means.max() - self.means.min()))
+        """The regret of a run that pulls the worst arm in every round: no interval of regret goes beyond it."""
+        return float(self._largest_regrets[-1])
+
+    @property
+    def _largest_regrets(self) -> Floats:
+        """The regrets of such a run at every checkpoint."""
+        largest: Floats = self.rounds * (self.means.max() - self.means.min())
+        return largest
 
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
@@ -147,10 +153,11 @@ class Study(PolicyTables):
     def table(self) -> pd.DataFrame:
         """Final regret and how well the best arm was found, a row for each policy.
 
-        `low` and `high` are Student's 95 % interval, `bootstrap_low` and `bootstrap_high` the bootstrap's.
-        `best_arm_share` is the share of pulls on the best arm, `best_found` the share of runs in which no other arm was
-        pulled as often, with Wilson's interval. A measure that is a single number has its mean over the runs and
-        Student's interval. If all arms are equally good (`no_best_arm`), what is about the best arm is NaN.
+        `low` and `high` are Student's 95 % interval, cut at 0 and at the largest possible regret; `bootstrap_low` and
+        `bootstrap_high` are the bootstrap's. `best_arm_share` is the share of pulls on the best arm, `best_found` the
+        share of runs in which no other arm was pulled as often, with Wilson's interval. A measure that is a single
+        number has its mean over the runs and Student's interval. If all arms are equally good (`no_best_arm`), what is
+        about the best arm is NaN.
         """
         return pd.DataFrame(self._rows)
 
@@ -166,7 +173,7 @@ class Study(PolicyTables):
             empty = dict.fromkeys(("regret", "low", "high", "bootstrap_low", "bootstrap_high"), np.nan)
             rest = dict.fromkeys(("best_arm_share", "best_found", "best_found_low", "best_found_high"), np.nan)
             return {"policy": policy, "runs": 0, **empty, **rest, "failed": failed, "seconds_per_run": np.nan}
-        pulls, interval = self.pulled(policy)[:, -1], intervals.t_interval(finals)
+        pulls, interval = self.pulled(policy)[:, -1], self._cut(finals, self.largest_regret)
         judged = 0 if all_equal(self.means) else len(records)
         found = int(self._found_best(pulls).sum())
         low, high = intervals.bootstrap_interval(finals)
@@ -246,7 +253,8 @@ class Study(PolicyTables):
     def contrast(self, first: str, second: str) -> Contrast:
         """The difference of two policies' final regrets, paired by run."""
         _, here, there = np.intersect1d(self._of(first).runs, self._of(second).runs, return_indices=True)
-        return paired(first, second, self.regret(first)[here, -1], self.regret(second)[there, -1])
+        finals = self.regret(first)[here, -1], self.regret(second)[there, -1]
+        return paired(first, second, *finals, most=self.largest_regret)
 
     def contrasts(self) -> pd.DataFrame:
         """The contrast of every two policies, a row each."""
@@ -266,7 +274,7 @@ class Study(PolicyTables):
         for policy in self.records:
             runs = reduce(np.intersect1d, ends, self._of(policy).runs)
             finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
-            found.append({"policy": policy, **intervals.recovery(*finals)})
+            found.append({"policy": policy, **intervals.recovery(*finals, most=self.largest_regret)})
         return pd.DataFrame(found)
 
     def pulls(self) -> pd.DataFrame:
@@ -274,7 +282,8 @@ class Study(PolicyTables):
         frames = []
         for policy, records in self.records.items():
             if len(records):
-                spread = intervals.t_interval(self.pulled(policy)[:, -1].astype(np.float64))
+                pulls = self.pulled(policy)[:, -1].astype(np.float64)
+                spread = intervals.t_interval(pulls).within(0, int(self.rounds[-1]))
                 columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
                 share = spread.mean / self.rounds[-1]
                 frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
@@ -371,4 +380,13 @@ class Study(PolicyTables):
 
     def _intervals(self) -> dict[str, intervals.Interval]:
         """The regret at every checkpoint with its interval, of the policies that have finished runs."""
-        return {policy: intervals.t_interval(self.regret(policy)) for policy, runs in self.records.items() if len(runs)}
+        return {
+            policy: self._cut(self.regret(policy), self._largest_regrets)
+            for policy, runs in self.records.items()
+            if len(runs)
+        }
+
+    @staticmethod
+    def _cut(regret: Floats, most: Floats | float) -> intervals.Interval:
+        """The mean over runs with its interval, cut at what regret can be; all tables and figures take it from here."""
+        return intervals.t_interval(regret).within(0.0, most)

@@ -128,8 +128,8 @@ class Trial(PolicyTables):
             - `lost_later`: what every patient after the trial loses in expectation by the final choice, in the runs
               that made one.
 
-            The interval of `best_chosen` is Wilson's, the others are Student's; those of `on_best`, `lost` and
-            `lost_later` are cut at the smallest and largest possible value. NaN for a policy that failed in all runs,
+            The interval of `best_chosen` is Wilson's, the others are Student's, cut at the smallest and largest
+            possible value. NaN for a policy that failed in all runs,
             in `against_fixed` where fixed randomisation is missing, and in `on_best` and `best_chosen` if all arms are
             equally good (`no_best_arm`).
         """
@@ -224,13 +224,14 @@ class Trial(PolicyTables):
         if all_equal(self.means):
             on_best, right, judged = np.empty(0), 0, 0
         gap = float(self.means.max() - self.means.min())
+        most = self.horizon * gap
         return {
             "policy": policy,
             "runs": len(outcomes),
             **_mean_columns("on_best", on_best, most=self.horizon),
             **_share_columns("best_chosen", right, judged),
-            **_mean_columns("lost", self.lost(policy), most=self.horizon * gap),
-            **t_interval(self._against_fixed(policy)).columns("against_fixed"),
+            **_mean_columns("lost", self.lost(policy), most=most),
+            **t_interval(self._against_fixed(policy)).within(-most, most).columns("against_fixed"),
             **_mean_columns("last_readout", np.array([one.last_readout for one in outcomes])),
             **_mean_columns("lost_later", self.means.max() - self.means[chosen], most=gap),
             "failed": sum(failure.policy == policy for failure in self.failures),
