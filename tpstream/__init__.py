@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
     from tpstream.scenario.scenario import Scenario as Scenario
     from tpstream.trial.characteristics import Trial as Trial, read_trial as read_trial
+    from tpstream.trial.stored import read_study as read_study
     from tpstream.trial.trial import trial as trial
 
     __version__: str
@@ -74,6 +75,7 @@ _PUBLIC = {
     "scenario.plugins": ("Plugin", "load_plugin"),
     "scenario.scenario": ("Scenario",),
     "trial.characteristics": ("Trial", "read_trial"),
+    "trial.stored": ("read_study",),
     "trial.trial": ("trial",),
 }
 """The public names, by the module in which they are defined."""

@@ -28,7 +28,7 @@ def test_tables_have_the_columns_of_the_register(tmp_path: Path) -> None:
     study = compare(small(currency="EUR"), ["ucb1", "delayed-ucb1", "uniform"], runs=2, logs=tmp_path)
     judged = trial(small(), ["ucb1"], runs=2)
     tables = study.tables() | {"value": study.value(), "trial": judged.table(), "choices": judged.choices()}
-    tables["regret"] = log_regret(tmp_path).table()
+    tables |= {"outcomes": judged.results(), "regret": log_regret(tmp_path).table()}
     assert {name: list(table) for name, table in tables.items()} == {
         name: [column.name for column in columns] for name, columns in TABLES.items()
     }

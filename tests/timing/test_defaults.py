@@ -11,7 +11,7 @@ from tpstream import Scenario, diagnose, read_log, simulate
 from tpstream.analysis.complete_pulls import pulls_with_defaults
 from tpstream.model.errors import ScenarioError
 from tpstream.model.events import Kind
-from tpstream.trial.characteristics import read_outcome
+from tpstream.trial.outcomes import read_outcome
 
 LOSSY: dict[str, Any] = {"horizon": 400, "delays": [{"kind": "missing", "p": 0.1}], "window": 20.0}
 

@@ -21,9 +21,9 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError, StudyError, UnknownNameError
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
-from tpstream.trial import trial as trial_module
-from tpstream.trial.characteristics import Trial, TrialOutcome, choose_arm, estimate_means, read_trial
+from tpstream.trial.characteristics import Trial, read_trial
 from tpstream.trial.figure import trial_figure
+from tpstream.trial.outcomes import TrialOutcome, choose_arm, estimate_means
 from tpstream.trial.trial import trial
 
 
@@ -132,13 +132,12 @@ def test_a_trial_that_is_not_over_is_refused(tmp_path: Path) -> None:
         read_trial(read_logs(tmp_path))
 
 
-def test_fixed_randomisation_runs_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes first if it was not asked for; runs in pieces are the same runs, and the scenario is drained."""
-    whole = trial(small(horizon=60, drain=False), ["tp-ucb-fr"], runs=3, seed=2)
-    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 2)
-    pieces = trial(small(horizon=60, drain=False), ["tp-ucb-fr"], runs=3, seed=2)
-    assert list(whole.outcomes) == ["uniform", "tp-ucb-fr"]
-    assert whole.table().equals(pieces.table())
+def test_fixed_randomisation_runs_in_any_case() -> None:
+    """It comes first if it was not asked for, and the scenario is drained."""
+    found = trial(small(horizon=60, drain=False), ["tp-ucb-fr"], runs=3, seed=2)
+    drained = trial(small(horizon=60, drain=True), ["uniform", "tp-ucb-fr"], runs=3, seed=2)
+    assert list(found.outcomes) == ["uniform", "tp-ucb-fr"]
+    assert found.table().equals(drained.table())
 
 
 def test_kept_logs_give_the_same_table(tmp_path: Path) -> None:
@@ -154,9 +153,8 @@ FINE = [run for run in range(8) if not moody.fails(3, run)]
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_failed_runs_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool) -> None:
-    """The other runs count as without them, also in pieces that have no good run of a policy; all logs are kept."""
-    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 2)
+def test_failed_runs_are_left_out(tmp_path: Path, *, keep: bool) -> None:
+    """The other runs count as without them; all logs are kept if they are asked for."""
     found = trial(small(), [moody.POLICY, "ucb1"], runs=8, logs=tmp_path if keep else None)
     without = trial(small(), ["ucb1"], runs=8)
     assert [one.run for one in found.outcomes["moody"]] == FINE
@@ -195,11 +193,9 @@ def test_fixed_randomisation_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
         return check(block, pulls, world, arm, first)
 
     monkeypatch.setattr(draws, "check_block", check_spoiled)
-    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 1)
     found = trial(small(), ["oracle"], runs=2)
     assert [(one.policy, one.run) for one in found.failures] == [("uniform", 0), ("uniform", 1), ("oracle", 1)]
     assert np.isnan(found.table().set_index("policy").loc["oracle", "against_fixed"])
-    monkeypatch.setattr(trial_module, "RUNS_ON_DISK", 50)
     with pytest.raises(StudyError, match=r"uniform failed in run 0 .*all 1 runs\)"):
         trial(small(), ["uniform"], runs=1)
 

@@ -266,6 +266,14 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ),
         *ends("chosen", "Wilson's", "share"),
     ),
+    "outcomes": (
+        POLICY,
+        Column("run", "the number of the run, from 0"),
+        Column("on_best", f"patients on the best arm; {TIED}", "patients"),
+        Column("chosen", "the arm chosen in the end; no value if none was"),
+        Column("lost", "what the patients lose in expectation, compared with all on the best arm", REWARD),
+        Column("last_readout", "when the last part was delivered", "time"),
+    ),
     "regret": (
         POLICY,
         Column("runs", "logs that were read", "runs", "runs", "count"),

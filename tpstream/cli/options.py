@@ -111,6 +111,21 @@ Figure = Annotated[
 ]
 LogX = Annotated[bool, flag("--log-x", "Draw rounds on a logarithmic axis.")]
 Theory = Annotated[bool, flag("--theory", "Draw the paper's bounds too (see `tpstream theory`).")]
+Value = Annotated[
+    bool,
+    flag(
+        "--value",
+        "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    option(
+        "--against POLICY",
+        "The policy, by its label in the table, that the others are compared with, run by run.",
+        default="the one with the smallest regret, but not oracle or ucb1",
+    ),
+]
 AsJson = Annotated[bool, flag("--json", "Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, flag("--quiet -q", "Print the result only: no progress, no places of files.")]
 
@@ -253,16 +268,8 @@ class SettingStudyFlags(StudyFlags, SettingFlags):
 
 @dataclass(frozen=True)
 class FolderFlags:
-    """Where a study keeps its results, at which rounds it gives them, and which cluster works for it."""
+    """Where a study keeps its results, and which cluster works for it."""
 
-    rounds: Annotated[
-        str | None,
-        option(
-            "--rounds N,N,...",
-            "Rounds at which results are given besides the last, e.g. 1000,10000 or 1000:5000:1000.",
-            default="the last",
-        ),
-    ] = None
     out: Annotated[
         Path | None,
         option(
@@ -277,6 +284,20 @@ class FolderFlags:
             "--dask ADDRESS",
             "The scheduler of a Dask cluster that does the work, e.g. tcp://host:8786.",
             default="none",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class RoundFlags(FolderFlags):
+    """The same for a study that gives results at several rounds."""
+
+    rounds: Annotated[
+        str | None,
+        option(
+            "--rounds N,N,...",
+            "Rounds at which results are given besides the last, e.g. 1000,10000 or 1000:5000:1000.",
+            default="the last",
         ),
     ] = None
 

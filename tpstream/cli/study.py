@@ -13,16 +13,19 @@ import typer
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import (
+    Against,
     Engine,
     Figure,
     FolderFlags,
     LogX,
     OutputFlags,
+    RoundFlags,
     RunFlags,
     Runs,
     SettingStudyFlags,
     StudyFlags,
     Theory,
+    Value,
     flag,
     option,
 )
@@ -83,26 +86,13 @@ def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
 def compare(
     *,
     study: SettingStudyFlags,
-    folder: FolderFlags,
+    folder: RoundFlags,
     options: RunFlags,
     figure: Figure = None,
     log_x: LogX = False,
     theory: Theory = False,
-    value: Annotated[
-        bool,
-        flag(
-            "--value",
-            "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
-        ),
-    ] = False,
-    against: Annotated[
-        str | None,
-        option(
-            "--against POLICY",
-            "The policy, by its label in the table, that the others are compared with, run by run.",
-            default="the one with the smallest regret, but not oracle or ucb1",
-        ),
-    ] = None,
+    value: Value = False,
+    against: Against = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
@@ -121,9 +111,10 @@ def compare(
             raise UnknownNameError("policy of this study (--against)", against, known)
     warnings = scenario.warnings(policies)
     output.warn(warnings)
+    rounds = folder.chosen_rounds()
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
-            scenario, policies, baselines=value, **study.keywords(), **options.keywords(), **keywords
+            scenario, policies, rounds=rounds, baselines=value, **study.keywords(), **options.keywords(), **keywords
         )
     if figure is not None:
         result.plot(figure, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
@@ -162,7 +153,7 @@ def sweep(
     together: Annotated[
         bool, flag("--together", "No combinations: all first values together, then all second ones, ...")
     ] = False,
-    folder: FolderFlags,
+    folder: RoundFlags,
     engine: Engine = "auto",
     figure: Figure = None,
     output: OutputFlags,
@@ -174,47 +165,35 @@ def sweep(
     scenario = study.load()
     varied, in_file = read_sweep(file) if file else ({}, False)
     varied |= dict(map(read_set, sets or []))
+    rounds = folder.chosen_rounds()
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.sweep(
             scenario,
             varied,
             study.policies,
             together=together or in_file,
+            rounds=rounds,
             engine=engine,
             **study.keywords(),
             **keywords,
         )
     if figure is not None:
         result.plot(figure)
-    table = result.table()
-    if output.as_json:
-        shown = {"scenario": result.name, "seed": result.seed, "cells": records(table), "notes": _tied_cells(result)}
-        rest = {"contrasts": records(result.contrasts()), "failures": records(result.failed())}
-        print_json({**shown, **money_json(result, result.paths), **rest, "figure": figure, "out": folder.out})
-    else:
-        shown_rows = [row for study in result.studies for row in _rows(study)]
-        cells = [{path: str(row[path]) for path in result.paths} for row in table.to_dict("records")]
-        rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
-        print_table(rows, title=f"{result.name}: final regret{in_currency(result)} (seed {result.seed})")
-        print_money(result, "money after the last round", result.paths)
-        for note in _tied_cells(result):
-            typer.echo(f"note: {note}")
-        _show_places(output, figure, folder.out)
+    show_sweep(result, output, figure=figure, out=folder.out)
     report_failures(result.failures)
 
 
 @contextmanager
 def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
-    """Keywords of a study: rounds, folder, cluster and progress; tells a user who interrupts it how to continue."""
+    """Keywords of a study: folder, cluster and progress; tells a user who interrupts it how to continue."""
     from tpstream.experiment.executors import dask_executor
 
-    rounds = folder.chosen_rounds()
     try:
         with (
             dask_executor(folder.dask) if folder.dask is not None else nullcontext() as executor,
             show_progress(title, show=output.progress) as progress,
         ):
-            yield {"rounds": rounds, "folder": folder.out, "executor": executor, "progress": progress}
+            yield {"folder": folder.out, "executor": executor, "progress": progress}
     except KeyboardInterrupt:
         if folder.out is not None:
             from tpstream.experiment.store import kept_runs
@@ -270,6 +249,24 @@ def show_study(
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
         output.add("logs", f"{paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
+    _show_places(output, figure, out)
+
+
+def show_sweep(sweep: "Sweep", output: OutputFlags, *, figure: Path | None, out: Path | None) -> None:
+    """Print the result of a sweep."""
+    table, notes = sweep.table(), _tied_cells(sweep)
+    if output.as_json:
+        shown = {"scenario": sweep.name, "seed": sweep.seed, "cells": records(table), "notes": notes}
+        rest = {"contrasts": records(sweep.contrasts()), "failures": records(sweep.failed())}
+        print_json({**shown, **money_json(sweep, sweep.paths), **rest, "figure": figure, "out": out})
+        return
+    shown_rows = [row for study in sweep.studies for row in _rows(study)]
+    cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]
+    rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
+    print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep)} (seed {sweep.seed})")
+    print_money(sweep, "money after the last round", sweep.paths)
+    for note in notes:
+        typer.echo(f"note: {note}")
     _show_places(output, figure, out)
 
 

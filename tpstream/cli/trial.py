@@ -8,9 +8,9 @@ import typer
 
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.options import Debug, Figure, Force, LogFolder, OutputFlags, SettingStudyFlags
-from tpstream.cli.output import print_json, print_table, records, report_failures, show_progress, show_row
-from tpstream.cli.study import CODES
+from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, SettingStudyFlags
+from tpstream.cli.output import print_json, print_table, records, report_failures, show_row
+from tpstream.cli.study import CODES, prepared
 
 if TYPE_CHECKING:
     from tpstream.trial.characteristics import Trial
@@ -26,6 +26,7 @@ NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 def trial(
     *,
     study: SettingStudyFlags,
+    folder: FolderFlags,
     log: LogFolder = None,
     figure: Figure = None,
     force: Force = False,
@@ -41,19 +42,26 @@ def trial(
     scenario = study.load()
     warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
     output.warn(warnings)
-    with show_progress(scenario.name, show=output.progress) as progress:
+    with prepared(scenario.name, folder, output) as keywords:
         result = trial_module.trial(
-            scenario, study.policies, logs=log, force=force, debug=debug, progress=progress, **study.keywords()
+            scenario, study.policies, logs=log, force=force, debug=debug, **study.keywords(), **keywords
         )
     if figure is not None:
         from tpstream.trial.figure import trial_figure
 
         trial_figure(figure, result)
-    show_trial(result, figure, output, warnings)
+    show_trial(result, figure, output, warnings, out=folder.out)
     report_failures(result.failures)
 
 
-def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnings: Sequence[str] = ()) -> None:
+def show_trial(
+    result: "Trial",
+    figure: Path | None,
+    output: OutputFlags,
+    warnings: Sequence[str] = (),
+    *,
+    out: Path | None = None,
+) -> None:
     """Print the operating characteristics."""
     table = result.table()
     if output.as_json:
@@ -64,7 +72,7 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnin
             "policies": records(table),
         }
         notes = {"no_best_arm": result.no_best_arm, "notes": result.notes, "arms": records(result.choices())}
-        rest = {"failures": records(result.failed()), "warnings": list(warnings), "figure": figure}
+        rest = {"failures": records(result.failed()), "warnings": list(warnings), "figure": figure, "out": out}
         print_json({**shown, **notes, **rest})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
@@ -74,6 +82,7 @@ def show_trial(result: "Trial", figure: Path | None, output: OutputFlags, warnin
         print_table(rows, title="how many patients got each arm, and how often it was chosen in the end")
     for note in result.notes:
         typer.echo(f"note: {note}")
+    output.add("out", out and f"{out} (results.csv, table.csv, choices.csv, ...)")
     output.add("figure", figure)
 
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol, Unpack, runtime_checkable
 
+import msgspec
 import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
@@ -30,6 +31,33 @@ from tpstream.scenario.plugins import loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import policy_spec, toml_text
+
+NUMBER = "@run@"
+"""Stands for the number of the run in `PolicySummary.repeat`."""
+
+
+class PolicySummary(msgspec.Struct, frozen=True):
+    """A policy of a cell: its kind, the key of its results, and what repeats one of its runs alone."""
+
+    kind: str
+    result_key: str
+    repeat: str
+
+
+class CellSummary(msgspec.Struct, frozen=True):
+    """All that the tables of a cell need besides its runs, as plain values: what a study's folder keeps of it."""
+
+    name: str
+    settings: dict[str, Any]
+    """What a sweep set in this cell, by path."""
+    arms: tuple[str, ...]
+    means: list[float]
+    horizon: int
+    policies: dict[str, PolicySummary]
+    currency: str | None = None
+    """How amounts of money are written; None if rewards are not money."""
+    round_title: str = "round"
+    """What the axis of rounds is called."""
 
 
 @runtime_checkable
@@ -125,7 +153,17 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
     """Run what is missing of the plan, and return the result of every cell."""
     if jobs < 1:
         raise StudyError(f"jobs must be at least 1, got {jobs}")
-    plan = plan if folder is None else open_folder(folder, plan)
+    cells = [
+        summarize(
+            " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
+            cell.world.scenario,
+            cell.settings,
+            [(one.choice, one.result_key) for one in cell.policies],
+            plan.seed,
+        )
+        for cell in plan.cells
+    ]
+    plan = plan if folder is None else open_folder(folder, plan, msgspec.to_builtins(cells))
     with Store(folder) as store:
         work = list_work(plan, store.finished)
         if plan.options.log is not None:
@@ -143,17 +181,15 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
             for some in results:
                 store.keep(some)
-        return [
-            make_study(
-                " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
-                cell.world.scenario,
-                [(one.choice, store.records(one.result_key, plan.runs)) for one in cell.policies],
-                plan.seed,
-                plan.rounds,
-                plan.options.log,
-            )
-            for cell in plan.cells
-        ]
+        return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
+
+
+def stored_study(
+    store: Store, cell: CellSummary, runs: range, seed: int, rounds: Sequence[int], log: LogOptions | None
+) -> Study:
+    """The result of a cell from what the store has of these runs."""
+    records = {label: store.records(one.result_key, runs) for label, one in cell.policies.items()}
+    return make_study(cell, records, seed, rounds, log)
 
 
 def run_once(
@@ -174,44 +210,59 @@ def run_once(
     if isinstance(options.progress, Expecting):
         options.progress.expect(scenario.horizon * len(choices))
     results = run_policies(scenario, choices, seed, run, counted_rounds(scenario.horizon, rounds), options)
-    found = []
+    found = {}
     for choice, result in zip(choices, results, strict=True):
         fine = [result] if result.failure is None else []
         measures, seconds = [one.measures for one in fine], np.array([one.seconds for one in fine])
         failures = {} if result.failure is None else {run: result.failure}
-        found.append((choice, Records(np.full(len(fine), run), measures, seconds, failures)))
-    return make_study(scenario.name, scenario, found, seed, rounds, options.log)
+        found[choice.label] = Records(np.full(len(fine), run), measures, seconds, failures)
+    cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed)
+    return make_study(cell, found, seed, rounds, options.log)
+
+
+def summarize(
+    name: str,
+    scenario: Scenario,
+    settings: Mapping[str, Any],
+    policies: Sequence[tuple[PolicyChoice, str]],
+    seed: int,
+) -> CellSummary:
+    """What is to be known of a cell; `policies` are those of it, each with the key of its results."""
+    return CellSummary(
+        name=name,
+        settings=dict(settings),
+        arms=scenario.problem().names,
+        means=scenario.means.tolist(),
+        horizon=scenario.horizon,
+        currency=scenario.money,
+        round_title=scenario.round_title,
+        policies={
+            choice.label: PolicySummary(choice.form.name, key, how_to_repeat(scenario, choice, seed, NUMBER))
+            for choice, key in policies
+        },
+    )
 
 
 def make_study(
-    name: str,
-    scenario: Scenario,
-    found: Sequence[tuple[PolicyChoice, Records]],
-    seed: int,
-    rounds: Sequence[int],
-    log: LogOptions | None,
+    cell: CellSummary, records: Mapping[str, Records], seed: int, rounds: Sequence[int], log: LogOptions | None
 ) -> Study:
-    """The result of some policies in a scenario; `rounds` are those that were asked for besides the last."""
-    problem = scenario.problem()
+    """The result of a cell from its runs by policy; `rounds` are those that were asked for besides the last."""
     return Study(
-        name=name,
+        name=cell.name,
         seed=seed,
-        arms=problem.names,
-        means=scenario.means,
-        rounds=counted_rounds(scenario.horizon, rounds),
-        chosen=np.unique([*rounds, scenario.horizon]),
-        records={choice.label: records for choice, records in found},
-        logs={
-            choice.label: [log.path(choice.label, int(run)) for run in records.runs] if log else []
-            for choice, records in found
-        },
+        arms=cell.arms,
+        means=np.array(cell.means),
+        rounds=counted_rounds(cell.horizon, rounds),
+        chosen=np.unique([*rounds, cell.horizon]),
+        records=records,
+        logs={label: [log.path(label, int(run)) for run in of.runs] if log else [] for label, of in records.items()},
         failures=tuple(
-            FailedRun(name, choice.label, run, seed, reason, how_to_repeat(scenario, choice, seed, run))
-            for choice, records in found
-            for run, reason in records.failures.items()
+            FailedRun(cell.name, label, run, seed, reason, cell.policies[label].repeat.replace(NUMBER, str(run)))
+            for label, of in records.items()
+            for run, reason in of.failures.items()
         ),
-        currency=scenario.money,
-        round_title=scenario.round_title,
+        currency=cell.currency,
+        round_title=cell.round_title,
     )
 
 
@@ -222,7 +273,7 @@ def refuse_if_all_failed(studies: Sequence[Study]) -> None:
         raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
 
 
-def how_to_repeat(scenario: Scenario, choice: PolicyChoice, seed: int, run: int) -> str:
+def how_to_repeat(scenario: Scenario, choice: PolicyChoice, seed: int, run: int | str) -> str:
     """A command that repeats one run alone; a call where scenario or policy exist in Python only."""
     if scenario.source is None or choice.form.name not in POLICIES.names():
         return f"simulate(scenario, {choice.label!r}, seed={seed}, run={run})"

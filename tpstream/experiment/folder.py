@@ -1,11 +1,16 @@
 """The folder of a study: what it is about, readable by people, and the refusal to mix it with another one.
 
+`study.json` tells which commands were given, which versions did the work, and what is needed to make the tables again
+from the stored runs. `code/` gets a copy of every file of users' code that the runs depend on, to be read by people.
+
 Result files: tables of a study, the same to the last byte however the study was done.
 """
 
 import json
 import os
-from collections.abc import Mapping
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,26 +18,32 @@ from typing import Any
 import pandas as pd
 
 from tpstream.experiment.plan import Plan
-from tpstream.experiment.store import SCHEMA, hash_of, identify_world, policy_code
+from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError
 from tpstream.scenario.messages import quote
+from tpstream.scenario.source_code import file_hash, source_files
 
 NAME = "study.json"
-GROWS = ("policies", "sweep", "runs", "logs", "hash")
+CODE = "code"
+"""The folder with the copies of users' code."""
+COMPARISON = "comparison"
+"""The kind of a study, or of each cell of a sweep, whose runs report no more than every run does."""
+GROWS = ("policies", "sweep", "runs", "logs", "log_format", "commands", "shown", "hash")
 """What may be another in a later command: policies, values of a sweep and runs can be added."""
 
 
-def open_folder(folder: Path, plan: Plan) -> Plan:
+def open_folder(folder: Path, plan: Plan, cells: Sequence[Mapping[str, Any]]) -> Plan:
     """Make the folder a study's, or go on with the study that it holds; raises if that is another one.
 
-    Returns the plan; in a study that goes on, logs that were begun may be overwritten.
+    `cells` are the summaries of the plan's cells, from which the tables can be made again. Returns the plan; in a study
+    that goes on, logs that were begun may be overwritten.
     """
     if folder.exists() and not folder.is_dir():
         raise StudyError(f"{folder}: is a file; give a folder for the study")
-    place, wanted = folder / NAME, describe_study(plan)
+    place, wanted = folder / NAME, describe_study(plan) | {"shown": {"runs": _ends(plan.runs), "cells": list(cells)}}
     if place.exists():
-        kept = _read(place)
+        kept = read_description(folder)
         _refuse_another(folder, kept, wanted)
         if plan.options.log is not None and kept["logs"] == wanted["logs"]:
             options = replace(plan.options, log=replace(plan.options.log, force=True))
@@ -41,6 +52,7 @@ def open_folder(folder: Path, plan: Plan) -> Plan:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(place, (json.dumps(wanted, indent=2) + "\n").encode())
+        _keep_code(folder, plan, wanted)
     except OSError as error:
         raise StudyError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
     return plan
@@ -52,6 +64,7 @@ def describe_study(plan: Plan) -> dict[str, Any]:
     scenario = {key: value for key, value in plan.scenario.resolved().items() if key not in {"seed", "policies"}}
     about = {
         "schema": SCHEMA,
+        "kind": COMPARISON if plan.options.measurer is None else plan.options.measurer.name,
         "scenario": scenario,
         "files": world["files"],
         "code": world["code"],
@@ -65,18 +78,40 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         },
         "runs": plan.runs.stop,
         "logs": None if plan.options.log is None else str(plan.options.log.place.resolve()),
+        "log_format": None if plan.options.log is None else plan.options.log.format,
+        "commands": [shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])],
     }
     return {**about, "hash": hash_of({key: value for key, value in about.items() if key not in GROWS})}
 
 
-def _read(place: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """What the folder says about its study."""
+    place = folder / NAME
     try:
         kept = json.loads(place.read_text(encoding="utf-8"))
         if kept["schema"] != SCHEMA:
             raise StudyError(f"{place}: has schema {kept['schema']}, this tpstream knows {SCHEMA}")
     except (OSError, ValueError, KeyError, TypeError):
         raise StudyError(f"{place}: cannot be read; choose another folder, or remove this one") from None
-    return dict(kept)
+    return {"kind": COMPARISON, "commands": [], **kept}
+
+
+def _ends(runs: range) -> list[int]:
+    return [runs.start, runs.stop]
+
+
+def _keep_code(folder: Path, plan: Plan, about: Mapping[str, Any]) -> None:
+    """Copy the files of users' code into the folder, as they are identified in its description."""
+    identities: dict[str, str] = {}
+    for code in (*about["code"].values(), *(one["code"] or {} for one in about["policies"].values())):
+        identities |= code
+    forms = [request.form for request in plan.requests]
+    for label, file in source_files(code_modules([cell.world.scenario for cell in plan.cells], forms)).items():
+        # A file that was edited after it was loaded is not what runs.
+        if file_hash(file) in identities.get(label, ""):
+            target = folder / CODE / label
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, file.read_bytes())
 
 
 def _refuse_another(folder: Path, kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -118,7 +153,9 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
         for path, values in wanted["sweep"].items()
     }
     policies = {**kept["policies"], **wanted["policies"]}
-    return {**wanted, "sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"])}
+    commands = list(dict.fromkeys([*kept["commands"], *wanted["commands"]]))
+    grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
+    return {**wanted, **grown}
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -134,7 +171,7 @@ def export(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     The results of the runs are written in three formats. Times are in a table of their own, since no two studies take
     equally long, and all other files of a repeated study are equal to the last byte.
     """
-    results, without_times = tables["results"], tables["table"].drop(columns="seconds_per_run")
+    results, without_times = tables["results"], tables["table"].drop(columns="seconds_per_run", errors="ignore")
     files = {
         f"{name}.csv": table.to_csv(index=False, lineterminator="\n").encode()
         for name, table in {**tables, "table": without_times}.items()

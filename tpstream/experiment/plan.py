@@ -66,7 +66,10 @@ def make_plan(
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
     seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
-    cells = tuple(make_cell(scenario, requests, settings, seed, chosen) for settings in points(sets, together=together))
+    measurer = None if options.measurer is None else options.measurer.name
+    cells = tuple(
+        make_cell(scenario, requests, settings, seed, chosen, measurer) for settings in points(sets, together=together)
+    )
     compiled = all(
         select(options.engine, policy.choice.form, cell.world.scenario.timing()) == "compiled"
         for cell in cells
@@ -91,12 +94,17 @@ def points(sets: Mapping[str, Sequence[Any]], *, together: bool) -> list[dict[st
 
 
 def make_cell(
-    scenario: Scenario, requests: Sequence[PolicyRequest], settings: Mapping[str, Any], seed: int, rounds: Sequence[int]
+    scenario: Scenario,
+    requests: Sequence[PolicyRequest],
+    settings: Mapping[str, Any],
+    seed: int,
+    rounds: Sequence[int],
+    measurer: str | None = None,
 ) -> Cell:
     """The cell with these settings."""
     here, choices = apply_settings(scenario, requests, settings)
     world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
-    keys = [result_key(world.identity, choice, seed, counted.tolist()) for choice in choices]
+    keys = [result_key(world.identity, choice, seed, counted.tolist(), measurer) for choice in choices]
     return Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted)
 
 

@@ -273,8 +273,10 @@ class Study(PolicyTables):
         found = []
         for policy in self.records:
             runs = reduce(np.intersect1d, ends, self._of(policy).runs)
-            finals = [self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)]
-            found.append({"policy": policy, **intervals.recovery(*finals, most=self.largest_regret)})
+            own, late, seen = (
+                self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)
+            )
+            found.append({"policy": policy, **intervals.recovery(own, late, seen, self.largest_regret)})
         return pd.DataFrame(found)
 
     def pulls(self) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 import msgspec
@@ -22,8 +23,8 @@ from tpstream.model.errors import StudyError
 from tpstream.model.registry import MODELS
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
-from tpstream.run.loop import Measures
-from tpstream.scenario.plugins import REGISTRIES, definition_code
+from tpstream.run.options import Measures
+from tpstream.scenario.plugins import REGISTRIES, definition_code, definition_modules
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.source_code import file_hash, identify_code, modules_of
@@ -242,18 +243,26 @@ def identify_world(scenario: Scenario) -> dict[str, Any]:
     return {**keys, "files": files, "code": plugin_code(keys)}
 
 
-def result_key(world: str, choice: PolicyChoice, seed: int, rounds: list[int]) -> str:
-    """The hash under which the runs of a policy in a world are kept; `rounds` are those at which pulls are counted."""
+def result_key(world: str, choice: PolicyChoice, seed: int, rounds: list[int], measurer: str | None = None) -> str:
+    """The hash under which the runs of a policy in a world are kept.
+
+    `rounds` are those at which pulls are counted, `measurer` is the name of what reports further measures.
+    """
     parameters = choice.parameters.model_dump(mode="json")
     policy = {"kind": choice.form.name, "parameters": parameters, "code": policy_code(choice.form)}
-    return hash_of({"schema": SCHEMA, "world": world, "policy": policy, "seed": seed, "rounds": rounds})
+    reported = {} if measurer is None else {"measurer": measurer}
+    return hash_of({"schema": SCHEMA, "world": world, "policy": policy, "seed": seed, "rounds": rounds, **reported})
 
 
 def policy_code(form: PolicyForm) -> dict[str, str] | None:
     """The code that a policy consists of; None for our own, whose version is kept."""
-    parts = [value for value in vars(form).values() if callable(value)]
-    known = POLICIES.added.get(form.name) is form
+    parts, known = _parts(form), POLICIES.added.get(form.name) is form
     return (definition_code("policies", form.name, *parts) if known else identify_code(modules_of(*parts))) or None
+
+
+def _parts(form: PolicyForm) -> list[Any]:
+    """The functions and classes that a policy consists of."""
+    return [value for value in vars(form).values() if callable(value)]
 
 
 def _files_in(value: Any) -> Iterator[str]:
@@ -270,16 +279,28 @@ def _files_in(value: Any) -> Iterator[str]:
 
 def plugin_code(keys: dict[str, Any]) -> dict[str, dict[str, str]]:
     """The code of every model that a scenario uses and that is not ours, by its kind."""
+    found = {kind: definition_code(section, kind, *parts) for section, kind, parts in _models(keys)}
+    return {kind: code for kind, code in found.items() if code}
+
+
+def code_modules(scenarios: Iterable[Scenario], forms: Iterable[PolicyForm]) -> list[ModuleType]:
+    """The modules of all users' code that these scenarios and policies use."""
+    models = [one for scenario in scenarios for one in _models(scenario.resolved())]
+    definitions = [*models, *(("policies", form.name, _parts(form)) for form in forms)]
+    found = {module.__name__: module for one in definitions for module in definition_modules(one[0], one[1], *one[2])}
+    return list(found.values())
+
+
+def _models(keys: dict[str, Any]) -> Iterator[tuple[str, str, list[Any]]]:
+    """The section, the kind and the classes of every model that a scenario uses and that is not ours."""
     used = [
         ("rewards", keys["rewards"]["kind"]),
         *(("delays", kind) for kind in kinds_in(keys.get("delays", []))),
         ("arrivals", keys.get("arrivals", {"kind": "regular"})["kind"]),
     ]
-    found = {}
     for section, kind in used:
         registry = REGISTRIES[section]
         if kind in registry.names() and kind not in registry.builtin:
             definition = registry.find(kind)
             models = [getattr(definition, name) for name in MODELS if hasattr(definition, name)]
-            found[kind] = definition_code(section, kind, type(definition), *models)
-    return {kind: code for kind, code in found.items() if code}
+            yield section, kind, [type(definition), *models]

@@ -1,20 +1,20 @@
 """The loop of one run: several policies take turns in one world and share the random numbers that they are paid by.
 
 What a run reports are its measures: numbers and arrays by name, gathered batch by batch while the run goes on. A new
-measure is added here, in `RunMeasures`. It then travels by its name through the store to `Study.measure`, and one that
-is a single number gets its columns in the tables of results.
+measure is added here, in `RunMeasures`, or, if only some studies need it, by a `Measurer` that hears the events of the
+run. It then travels by its name through the store to `Study.measure`, and one that is a single number gets its columns
+in the tables of results.
 """
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws
@@ -28,13 +28,10 @@ from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import compiler_clock
 from tpstream.model.world import Problem, World
-from tpstream.run.options import Progress, RunOptions, SinkChoice
+from tpstream.run.options import Measurer, Measures, Progress, RunOptions, SinkChoice
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
 from tpstream.timing.pipeline import decision_times
-
-Measures = Mapping[str, NDArray[Any]]
-"""The measures of one run by name; a single number is an array without dimensions."""
 
 
 class MoneyAccount(Protocol):
@@ -54,9 +51,20 @@ class MoneyAccount(Protocol):
 class RunMeasures:
     """Gathers the measures of one run under one policy; an account follows the money, where rewards are money."""
 
-    def __init__(self, problem: Problem, rounds: Ints, account: MoneyAccount | None = None) -> None:
+    def __init__(
+        self, problem: Problem, rounds: Ints, account: MoneyAccount | None = None, measurer: Measurer | None = None
+    ) -> None:
         self._pulls = PullCounts(problem.arms, rounds)
         self._account = account
+        self._measurer = measurer
+
+    @property
+    def subscribers(self) -> Iterator[tuple[str, Subscriber]]:
+        """Who has to hear the events of the run, by names for errors."""
+        if self._account is not None and self._account.subscriber is not None:
+            yield "money", self._account.subscriber
+        if self._measurer is not None:
+            yield f"measures of a {self._measurer.name}", self._measurer
 
     def add(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds."""
@@ -67,7 +75,8 @@ class RunMeasures:
     def values(self) -> Measures:
         """All measures; `pulls` is how often each arm was pulled up to each checkpoint, of shape (rounds, arms)."""
         money = {} if self._account is None else self._account.values()
-        return {"pulls": self._pulls.counts(), **money}
+        further = {} if self._measurer is None else self._measurer.values()
+        return {"pulls": self._pulls.counts(), **money, **further}
 
 
 def counted_rounds(horizon: int, rounds: Sequence[int]) -> Ints:
@@ -145,14 +154,15 @@ def _run_policies_in_turn(
     log = logger(scenario=scenario.name, seed=seed, run=run)
     log.debug("run started", policies=[choice.label for choice in choices], horizon=scenario.horizon)
     draws, accounts = _open_draws(scenario, scenario.build_world(seed, run), len(choices), rounds)
-    measures = [RunMeasures(draws.world.problem, rounds, account) for account in accounts]
+    measurers = [None if options.measurer is None else options.measurer.of_world(draws.world) for _ in choices]
+    measures = [RunMeasures(draws.world.problem, rounds, *both) for both in zip(accounts, measurers, strict=True)]
     seconds = np.zeros(len(choices))
     with ExitStack() as stack:
         running: dict[int, Iterator[Ints]] = {}
         for number, choice in enumerate(choices):
             with _failure_of(number):
                 path = None if options.log is None else options.log.path(choice.label, run)
-                running[number] = start_run(draws, scenario, choice, options, path, stack, accounts[number])
+                running[number] = start_run(draws, scenario, choice, options, path, stack, measures[number])
         while running:
             for number in list(running):
                 began = time.perf_counter()
@@ -186,12 +196,12 @@ def start_run(
     options: RunOptions,
     path: Path | None,
     stack: ExitStack,
-    account: MoneyAccount | None = None,
+    measures: RunMeasures | None = None,
 ) -> Iterator[Ints]:
     """Prepare one policy's run; iterating over the result runs it and gives the arms of its rounds, in batches.
 
     Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
-    one, and the sinks are entered here and left with the stack. An account that needs the events hears them.
+    one, and the sinks are entered here and left with the stack. Those of the `measures` that need the events hear them.
     """
     world = replace(draws.world, timing=scenario.build_timing())
     detail: Detail = "all" if options.log is None else options.log.detail
@@ -206,8 +216,8 @@ def start_run(
         optional=optional,
         debug=options.debug,
     )
-    if account is not None and account.subscriber is not None:
-        engine.bus.subscribe("money", account.subscriber)
+    for name, subscriber in measures.subscribers if measures is not None else ():
+        engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
         return engine.round_batches()
     header = make_header(scenario, choice, world.seed, world.run, detail)

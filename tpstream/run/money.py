@@ -9,7 +9,7 @@ from tpstream.engines.draws import Block, Draws, DrawsReader
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.world import World
-from tpstream.run.loop import Measures
+from tpstream.run.options import Measures
 
 
 class EventAccount:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, cast, get_args
+from typing import Any, ClassVar, Protocol, Self, TypedDict, Unpack, cast, get_args
 
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tpstream.engines.engine import EngineName
@@ -15,12 +16,32 @@ from tpstream.log.sinks import SinkKind
 from tpstream.model.errors import LogError, PolicyError, SubscriberError, did_you_mean
 from tpstream.model.events import Detail
 from tpstream.model.interfaces import Subscriber
+from tpstream.model.world import World
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
 from tpstream.scenario.tables import read
 
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
+Measures = Mapping[str, NDArray[Any]]
+"""The measures of one run by name; a single number is an array without dimensions."""
+
+
+class Measurer(Subscriber, Protocol):
+    """Hears all events of one run and reports measures at its end, besides those that every run reports.
+
+    The class is sent to worker processes, so it must be at the top level of a module.
+    """
+
+    name: ClassVar[str]
+    """What a study whose runs report these measures is called in its folder."""
+
+    @classmethod
+    def of_world(cls, world: World) -> Self:
+        """A new one for a run in this world."""
+
+    def values(self) -> Measures:
+        """The measures; asked for once, after the last event."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +105,8 @@ class RunOptions:
     progress: Progress | None = None
     debug: bool = False
     """Run compiled policies as ordinary Python, with every index checked."""
+    measurer: type[Measurer] | None = None
+    """Reports further measures of every run; None: those of `RunMeasures` alone."""
 
 
 class RunKeywords(TypedDict, total=False):

@@ -127,12 +127,18 @@ def definition_code(section: str, name: str, *parts: Any) -> dict[str, str]:
     `parts` are the functions and classes that the definition consists of. For a name of a plug-in file the whole file
     counts, for one of an installed package its module.
     """
-    points = [sys.modules.get(point.module) for point in installed(REGISTRIES[section].group) if point.name == name]
-    code = identify_code([*modules_of(*parts), *(module for module in points if module is not None)])
+    code = identify_code(definition_modules(section, name, *parts))
     for plugin in _loaded.values():
         if (section, name) in plugin.names:
             code |= plugin.code
     return code
+
+
+def definition_modules(section: str, name: str, *parts: Any) -> list[ModuleType]:
+    """The modules behind a definition: those of its parts, of its installed package and of its plug-in file."""
+    names = [point.module for point in installed(REGISTRIES[section].group) if point.name == name]
+    names += [_module_name(plugin.path) for plugin in _loaded.values() if (section, name) in plugin.names]
+    return [*modules_of(*parts), *(sys.modules[one] for one in names if one in sys.modules)]
 
 
 def _read(file: Path, path: str | Path) -> bytes:

@@ -70,6 +70,12 @@ def identify_code(modules: Iterable[ModuleType]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def source_files(modules: Iterable[ModuleType]) -> dict[str, Path]:
+    """The files of these modules and of all that they import, as `identify_code` names them; no installed packages."""
+    sources = sources_of(modules)
+    return {source.label: source.file for source in sources if source.file is not None and not source.installed}
+
+
 def sources_of(modules: Iterable[ModuleType]) -> list[Source]:
     """The modules and all that they import, the imports of installed packages excepted; none of Python's or ours."""
     waiting = [_loaded(module) for module in modules]

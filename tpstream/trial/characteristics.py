@@ -1,12 +1,4 @@
-"""Operating characteristics of a trial, computed from event logs alone.
-
-A trial is a run in which pulls are patients and parts are read-outs. Its final choice is made after the last read-out:
-for every arm, the mean of each part is taken over the patients of whom it was delivered, and these means are added up;
-the arm with the largest sum is chosen. So drop-out that is independent of the outcome does not bias the choice, even if
-it differs between arms. A part of which nothing was delivered counts as the average of the arm's other parts, an arm of
-which nothing was delivered is never chosen, and of equal arms the first one is. If nothing was delivered at all, no arm
-is chosen.
-"""
+"""Operating characteristics of a trial, from the outcomes of its runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import Interval, t_interval, wilson_interval
 from tpstream.analysis.logs import gather
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
-from tpstream.experiment.result import FailedRun
+from tpstream.experiment.result import FailedRun, Study
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.display import PolicyTables, Summary
-from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import Columns, Kind
+from tpstream.model.errors import UnknownNameError
+from tpstream.trial.outcomes import TrialOutcome, read_outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,24 +25,6 @@ if TYPE_CHECKING:
 
 FIXED = "uniform"
 """The policy of fixed randomisation, with which the others are compared."""
-BINS = 20
-"""The number of sections of the enrolment, with equally many patients, for which allocation is shown."""
-
-
-@dataclass(frozen=True, eq=False)
-class TrialOutcome:
-    """One run of a trial."""
-
-    seed: int
-    run: int
-    patients: Ints
-    """The number of patients on each arm."""
-    allocation: Floats
-    """The share of patients on a best arm, in each section of the enrolment."""
-    chosen: int | None
-    """The arm chosen after the last read-out; None if nothing was delivered."""
-    last_readout: float
-    """The time at which the last part was delivered; NaN if none was."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,9 +104,8 @@ class Trial(PolicyTables):
               that made one.
 
             The interval of `best_chosen` is Wilson's, the others are Student's, cut at the smallest and largest
-            possible value. NaN for a policy that failed in all runs,
-            in `against_fixed` where fixed randomisation is missing, and in `on_best` and `best_chosen` if all arms are
-            equally good (`no_best_arm`).
+            possible value. NaN for a policy that failed in all runs, in `against_fixed` where fixed randomisation is
+            missing, and in `on_best` and `best_chosen` if all arms are equally good (`no_best_arm`).
         """
         return pd.DataFrame([self._row(policy) for policy in self.outcomes])
 
@@ -156,6 +130,35 @@ class Trial(PolicyTables):
             **_mean_columns("patients", patients, most=self.horizon),
             **_share_columns("chosen", sum(one.chosen == arm for one in outcomes), len(outcomes)),
         }
+
+    def results(self) -> pd.DataFrame:
+        """The outcome of every run, a row for each policy and run.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `policy`, `run`, `on_best` (patients on a best arm; no value if all arms are equally good), `chosen` (the
+            arm chosen in the end, by name; None if none was), `lost` and `last_readout`.
+        """
+        known = not all_equal(self.means)
+        rows = [
+            {
+                "policy": policy,
+                "run": one.run,
+                "on_best": float(one.patients[self.best].sum()) if known else np.nan,
+                "chosen": None if one.chosen is None else self.arms[one.chosen],
+                "lost": float(pseudo_regret(one.patients, self.means)),
+                "last_readout": one.last_readout,
+            }
+            for policy, outcomes in self.outcomes.items()
+            for one in outcomes
+        ]
+        return pd.DataFrame(rows, columns=[column.name for column in TABLES["outcomes"]])
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name: what a trial's folder gets as files."""
+        tables = {"table": self.table(), "results": self.results(), "choices": self.choices()}
+        return {**tables, "failures": self.failed()}
 
     def failed(self) -> pd.DataFrame:
         """The runs that failed, why, and the command that repeats each alone; a row for each."""
@@ -292,53 +295,23 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
     )
 
 
-def read_outcome(log: Log) -> TrialOutcome:
-    """The outcome of one run from its log, which must go on to the last read-out."""
-    log.require_all("a trial's account")
-    header = log.header
-    if not log.complete or not header.scenario.get("drain"):
-        reason = log.truncated or "it ends with the last decision"
-        raise LogError(f"{log.path}: the trial is not over ({reason}); run it to its end, with drain = true")
-    means = np.array(header.means)
-    pulls = log.columns(["arm"], [Kind.PULL])["arm"]
-    if not len(pulls):
-        raise LogError(f"{log.path}: holds no decision, so there is no patient; leave it out")
-    on_best = best_arms(means)[pulls]
-    parts = _delivered_parts(log)
-    return TrialOutcome(
-        seed=header.seed,
-        run=header.run,
-        patients=np.bincount(pulls, minlength=len(means)),
-        allocation=np.array([section.mean() for section in np.array_split(on_best, min(BINS, len(on_best)))]),
-        chosen=choose_arm(estimate_means(parts["arm"], parts["part"], parts["value"], len(means), header.span)),
-        last_readout=float(parts["time"].max()) if len(parts["time"]) else np.nan,
+def trial_of(study: Study, time_unit: str | None) -> Trial:
+    """The trial whose outcomes are the measures of this study's runs, in a scenario with this unit of time."""
+    return Trial(
+        name=study.name,
+        arms=study.arms,
+        means=study.means,
+        horizon=int(study.rounds[-1]),
+        time_unit=time_unit,
+        outcomes={
+            policy: [
+                TrialOutcome.from_measures(study.seed, int(run), records.measures[place])
+                for place, run in enumerate(records.runs)
+            ]
+            for policy, records in study.records.items()
+        },
+        failures=study.failures,
     )
-
-
-def _delivered_parts(log: Log) -> Columns:
-    """The parts that were delivered, without those credited with the default reward for being dropped or late."""
-    parts = log.columns(["time", "pull", "arm", "part", "value"], [Kind.PARTIAL])
-    if log.header.scenario.get("default_reward") is None:
-        return parts
-    missing = log.columns(["pull", "part"], [Kind.LATE, Kind.DROPPED])
-    keys, missing_keys = (columns["pull"] * (log.header.span + 1) + columns["part"] for columns in (parts, missing))
-    delivered = ~np.isin(keys, missing_keys)
-    return {name: column[delivered] for name, column in parts.items()}
-
-
-def estimate_means(arm: Ints, part: Ints, value: Floats, arms: int, span: int) -> Floats:
-    """Each arm's mean reward: the sum over parts of the mean of what was delivered; NaN if nothing was."""
-    cell, size = arm * span + part - 1, arms * span
-    counts = np.bincount(cell, minlength=size).reshape(arms, span)
-    sums = np.bincount(cell, weights=value, minlength=size).reshape(arms, span)
-    with np.errstate(invalid="ignore"):  # 0 / 0, where nothing was delivered, is NaN
-        estimates: Floats = span * np.nansum(sums / counts, axis=1) / (counts > 0).sum(axis=1)
-    return estimates
-
-
-def choose_arm(estimates: Floats) -> int | None:
-    """The first arm with the largest estimate, never one without an estimate (NaN); None if no arm has one."""
-    return None if np.isnan(estimates).all() else int(np.nanargmax(estimates))
 
 
 def _mean_columns(name: str, values: Floats, *, most: float = np.inf) -> dict[str, float]:

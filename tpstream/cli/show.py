@@ -1,0 +1,94 @@
+"""The command that shows a study again from its folder: show."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tpstream.cli.app import command
+from tpstream.cli.options import Against, Figure, LogX, OutputFlags, Value
+from tpstream.cli.output import report_failures
+from tpstream.cli.study import show_study, show_sweep
+from tpstream.cli.trial import show_trial
+
+if TYPE_CHECKING:
+    from tpstream.experiment.reading import StoredStudy
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep
+    from tpstream.trial.characteristics import Trial
+
+
+@command("Look at it", example="show logs/first --figure regret.png")
+def show(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder that a study was given with --out.", show_default=False)
+    ],
+    *,
+    figure: Figure = None,
+    log_x: LogX = False,
+    value: Value = False,
+    against: Against = None,
+    output: OutputFlags,
+) -> None:
+    """Show a study again from its folder alone: the tables of `compare`, `sweep` or `trial`, and a figure.
+
+    Nothing is run, and the scenario's file, data and plug-ins are not needed. An interrupted study is shown as far as
+    it came.
+    """
+    from tpstream.experiment.reading import read_folder
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep
+    from tpstream.model.errors import StudyError, UnknownNameError
+    from tpstream.trial.stored import result_of
+
+    stored = read_folder(folder)
+    result = result_of(stored)
+    if not isinstance(result, Study):
+        for name, asked in (("--value", value), ("--against", against)):
+            if asked:
+                raise StudyError(f"{name} is about a comparison, and {folder} holds another study; leave it out")
+    elif against is not None and against not in result.records:
+        raise UnknownNameError("policy of this study (--against)", against, result.records)
+    if figure is not None:
+        _draw(result, figure, log_x=log_x)
+    if isinstance(result, Study):
+        recovered = result.value(*_baselines(stored)) if value else None
+        show_study(result, output, figure=figure, out=folder, value=recovered, against=against)
+    elif isinstance(result, Sweep):
+        show_sweep(result, output, figure=figure, out=folder)
+    else:
+        show_trial(result, figure, output, out=folder)
+    if not output.as_json:
+        _show_origin(stored, output)
+    report_failures(result.failures)
+
+
+def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool) -> None:
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep
+    from tpstream.trial.figure import trial_figure
+
+    if isinstance(result, Study):
+        result.plot(figure, log_rounds=log_x)
+    elif isinstance(result, Sweep):
+        result.plot(figure, log_values=log_x or None)
+    else:
+        trial_figure(figure, result)
+
+
+def _baselines(stored: "StoredStudy") -> tuple[str, str]:
+    """The labels of the clairvoyant and of the waiting policy."""
+    from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
+
+    labels = {one.kind: label for label, one in reversed(stored.cells[0].policies.items())}
+    return labels.get(CLAIRVOYANT, CLAIRVOYANT), labels.get(WAITING, WAITING)
+
+
+def _show_origin(stored: "StoredStudy", output: OutputFlags) -> None:
+    """How the study was made: commands, versions and users' code."""
+    about = stored.about
+    output.add("command", *about["commands"])
+    output.add("versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
+    code = {file for one in about["policies"].values() for file in one["code"] or {}}
+    code |= {file for files in about["code"].values() for file in files}
+    output.add("code", ", ".join(sorted(code)) or None)

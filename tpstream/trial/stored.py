@@ -1,0 +1,50 @@
+"""Results of studies read again from their folders, whichever command made them."""
+
+from pathlib import Path
+
+from tpstream.experiment.reading import StoredStudy, read_folder
+from tpstream.experiment.result import Study
+from tpstream.experiment.sweep import Sweep
+from tpstream.trial.characteristics import Trial, trial_of
+from tpstream.trial.outcomes import OutcomeMeasures
+
+
+def read_study(folder: str | Path) -> Study | Sweep | Trial:
+    """Read the result of a study again from its folder alone.
+
+    Neither the scenario's file nor data files or plug-ins are needed, nothing is run, and no code in the folder is
+    executed. The result has the policies, runs and values of the last command that was given for this folder.
+
+    Parameters
+    ----------
+    folder
+        The folder of `compare`, `sweep` or `trial` (their keyword `folder`, `--out` on the command line); that of a
+        study which was interrupted has the runs that were finished.
+
+    Returns
+    -------
+    Study, Sweep or Trial
+        What the function returned that did the study.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no study or no finished run, or another process is at work on it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import Scenario, compare, read_study
+    >>> with TemporaryDirectory() as folder:
+    ...     study = compare(Scenario.load("setting-1").with_(horizon=300), ["ucb1"], runs=3, folder=folder)
+    ...     read_study(folder).table().equals(study.table())
+    True
+    """
+    return result_of(read_folder(Path(folder)))
+
+
+def result_of(stored: StoredStudy) -> Study | Sweep | Trial:
+    """The result in the form of the function that did the study."""
+    if stored.kind != OutcomeMeasures.name:
+        return stored.result
+    return trial_of(stored.studies[0], stored.about["scenario"].get("time_unit"))
