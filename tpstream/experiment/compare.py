@@ -153,17 +153,9 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
     """Run what is missing of the plan, and return the result of every cell."""
     if jobs < 1:
         raise StudyError(f"jobs must be at least 1, got {jobs}")
-    cells = [
-        summarize(
-            " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
-            cell.world.scenario,
-            cell.settings,
-            [(one.choice, one.result_key) for one in cell.policies],
-            plan.seed,
-        )
-        for cell in plan.cells
-    ]
+    cells = [] if folder is None else summarize_cells(plan, commands=True)
     plan = plan if folder is None else open_folder(folder, plan, msgspec.to_builtins(cells))
+    failed = False
     with Store(folder) as store:
         work = list_work(plan, store.finished)
         if plan.options.log is not None:
@@ -181,6 +173,8 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
             for some in results:
                 store.keep(some)
+                failed = failed or any(one.failure is not None for one in some)
+        cells = cells or summarize_cells(plan, commands=failed)
         return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
 
 
@@ -216,8 +210,24 @@ def run_once(
         measures, seconds = [one.measures for one in fine], np.array([one.seconds for one in fine])
         failures = {} if result.failure is None else {run: result.failure}
         found[choice.label] = Records(np.full(len(fine), run), measures, seconds, failures)
-    cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed)
+    failed = any(result.failure is not None for result in results)
+    cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed, commands=failed)
     return make_study(cell, found, seed, rounds, options.log)
+
+
+def summarize_cells(plan: Plan, *, commands: bool) -> list[CellSummary]:
+    """What is to be known of each cell of a plan."""
+    return [
+        summarize(
+            " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
+            cell.world.scenario,
+            cell.settings,
+            [(one.choice, one.result_key) for one in cell.policies],
+            plan.seed,
+            commands=commands,
+        )
+        for cell in plan.cells
+    ]
 
 
 def summarize(
@@ -226,8 +236,13 @@ def summarize(
     settings: Mapping[str, Any],
     policies: Sequence[tuple[PolicyChoice, str]],
     seed: int,
+    *,
+    commands: bool,
 ) -> CellSummary:
-    """What is to be known of a cell; `policies` are those of it, each with the key of its results."""
+    """What is to be known of a cell; `policies` are those of it, each with the key of its results.
+
+    Without `commands`, what repeats a run is left out: only failed runs need it.
+    """
     return CellSummary(
         name=name,
         settings=dict(settings),
@@ -237,7 +252,9 @@ def summarize(
         currency=scenario.money,
         round_title=scenario.round_title,
         policies={
-            choice.label: PolicySummary(choice.form.name, key, how_to_repeat(scenario, choice, seed, NUMBER))
+            choice.label: PolicySummary(
+                choice.form.name, key, how_to_repeat(scenario, choice, seed, NUMBER) if commands else ""
+            )
             for choice, key in policies
         },
     )
