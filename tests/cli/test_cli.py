@@ -380,6 +380,19 @@ def test_settings_are_the_same_for_all_commands(tpstream: Command) -> None:
     assert run["curves"] == compare["curves"]
 
 
+def test_a_policy_of_a_module_cannot_be_set(tpstream: Command) -> None:
+    """A scenario cannot list it; the error says where its parameters, and those of others, go instead."""
+    for setting in ("policies.moody.mood=1", "policies.tp-ucb-fr.groups=2"):
+        words = ("run", "small.toml", "-p", "moody:POLICY", "-p", "tp-ucb-fr", "--set", setting)
+        refused = tpstream(*words)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert refused.err == (
+        "tpstream: --set policies.tp-ucb-fr.groups=2: a scenario cannot list 'moody', which is asked for as "
+        "module:Name; write parameters behind the policies instead, as in -p module:Name:key=value\n"
+    )
+    assert tpstream("run", "small.toml", "-p", "ucb1", "-p", "tp-ucb-fr:groups=2").code == 0
+
+
 def test_arms_without_names_are_set_by_their_usual_names(tpstream: Command) -> None:
     """An arm that the file gives no name is arm-1, arm-2, ..., for --set as for results."""
     Path("unnamed.toml").write_text(re.sub(r"name = \"(low|middle|high)\"\n?,? ?", "", TOML))

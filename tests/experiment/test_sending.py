@@ -1,6 +1,7 @@
 """What cannot be sent to another process runs in the first one, with one note that tells the true cause."""
 
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -9,13 +10,15 @@ from typing import Any
 import moody
 import pytest
 from plugged import forgetful, write_greedy
-from studies import start_python
+from studies import small, start_python
 
-from tpstream import load_plugin
+from tpstream import compare, load_plugin
+from tpstream.experiment import executors
 from tpstream.experiment.executors import policy_obstacle, processes_obstacle, sinks_obstacle
 from tpstream.experiment.worker import StudyPolicy
+from tpstream.model.events import Events
 from tpstream.policies.base import PolicyForm, SharedPolicy
-from tpstream.run.options import RunOptions
+from tpstream.run.options import RunOptions, choose_sink
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.tables import find_policy
 
@@ -141,19 +144,39 @@ def test_policies_that_do_not_travel(tmp_path: Path) -> None:
         del sys.modules["made_up"]
 
 
-class Deaf:
-    """A sink that hears nothing."""
+class Listener:
+    """A sink that counts what it hears; it can be pickled, and its copies in other processes count for themselves."""
 
-    def __init__(self, held: Any = None) -> None:
-        self.held = held
+    def __init__(self) -> None:
+        self.heard = 0
 
-    def hear(self, events: Any) -> None:
-        """Nothing is done."""
+    def hear(self, events: Events) -> None:
+        """Count the events."""
+        self.heard += len(events.seq)
 
 
 def test_sinks_that_do_not_travel() -> None:
-    """A sink that holds what cannot be packed keeps the work in this process."""
-    assert sinks_obstacle(RunOptions(sinks=(Deaf(),))) is None
-    found = sinks_obstacle(RunOptions(sinks=(Deaf(lambda: 0),)))
+    """A sink with a name is opened by every process; an object would hear nothing of another one."""
+    assert sinks_obstacle(RunOptions(sinks=(choose_sink("lines"),))) is None
+    found = sinks_obstacle(RunOptions(sinks=(Listener(),)))
     assert found is not None
-    assert found.reason.startswith("the sink Deaf cannot be sent to another process (")
+    assert found.reason == "the sink Listener is an object of this process and would hear no run of another one"
+
+
+@pytest.mark.parametrize("workers", ["jobs", "executor", "threads"])
+def test_a_sink_hears_every_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], workers: str
+) -> None:
+    """An object hears all runs, whoever was to do the work; one note says why that is this process."""
+    monkeypatch.setattr(executors, "WORTH", 0.0)
+    alone, shared = Listener(), Listener()
+    compare(small(), ["uniform"], runs=4, sinks=[alone])
+    capfd.readouterr()
+    if workers == "jobs":
+        compare(small(), ["uniform"], runs=4, sinks=[shared], jobs=2)
+    else:
+        with ProcessPoolExecutor(1) if workers == "executor" else ThreadPoolExecutor(1) as executor:
+            compare(small(), ["uniform"], runs=4, sinks=[shared], executor=executor)
+    assert shared.heard == alone.heard > 0
+    noted = capfd.readouterr().err
+    assert noted.count("the sink Listener is an object of this process") == (workers != "threads")

@@ -1,22 +1,27 @@
 """Sweeps: any key by its path, all combinations, the same random numbers, and nothing done twice."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Command, tpstream
 from hypothesis import given, strategies as st
-from studies import TOML, small
+from studies import KEYS, TOML, small
 
-from tpstream import Scenario, compare, sweep
+from tpstream import Scenario, Sweep, compare, read_study, sweep
 from tpstream.cli.app import main
+from tpstream.experiment.store import kept_runs
 from tpstream.figures.sweep import fits_logarithm
 from tpstream.model.errors import FigureError, StudyError
+from tpstream.policies import POLICIES
 from tpstream.run import loop
 from tpstream.scenario.overrides import read_set, read_setting, read_sweep, read_values, steps_of
 from tpstream.scenario.policy_choice import PolicyChoice
 
+__all__ = ["tpstream"]
 DELAYED = {"delays": [{"kind": "geometric", "p": 0.5}, {"kind": "constant", "lag": 2}]}
 
 
@@ -339,3 +344,139 @@ def test_a_cell_in_which_every_run_fails(tmp_path: Path) -> None:
     assert set(found.pulls()["horizon"]) == set(found.curves()["horizon"]) == {4, 5}
     found.plot(tmp_path / "sweep.png")
     assert (tmp_path / "sweep.png").exists()
+
+
+def test_the_number_of_arms() -> None:
+    """`arms.count` keeps the first arms, which are paid as they are among all of them."""
+    found = sweep(small(), {"arms.count": [1, 2, 3]}, ["uniform"], runs=2)
+    assert [study.arms for study in found.studies] == [("low",), ("low", "middle"), ("low", "middle", "high")]
+    assert found.table()["arms.count"].tolist() == [1, 2, 3]
+    two = small(arms=KEYS["arms"][:2])
+    assert found.studies[1].results().equals(compare(two, ["uniform"], runs=2).results())
+
+
+@pytest.mark.parametrize("count", [0, 4, 1.5, True, "two"])
+def test_an_impossible_number_of_arms(count: Any) -> None:
+    """It is from one to the number of arms in the scenario, which the error names."""
+    with pytest.raises(
+        StudyError, match=r"arms\.count: must be a whole number from 1 to 3, .* the first ones are kept"
+    ):
+        sweep(small(), {"arms.count": [count]}, ["uniform"], runs=1)
+
+
+def test_the_number_of_arms_for_one_command(tpstream: Command) -> None:
+    """The same path works wherever a key can be set, and beside those of arms that are kept."""
+    words = ("compare", "small.toml", "-n", 2, "-p", "uniform", "--set", "arms.count=2", "--set", "arms.low.maximum=4")
+    told = json.loads(tpstream(*words, "--json").out)
+    assert [(one["arm"], one["mean"]) for one in told["pulls"]] == [("low", 2.0), ("middle", 10.0)]
+
+
+SHAPES = {"early": [4.0, 1.0, 1.0], "late": [1.0, 1.0, 4.0]}
+"""Values of `rewards.a` with their labels."""
+
+
+def shaped(a: list[float]) -> Scenario:
+    """The small scenario with these values of `rewards.a`."""
+    return small(rewards=KEYS["rewards"] | {"a": a, "b": [1.0, 1.0, 1.0]})
+
+
+def test_values_with_labels(tmp_path: Path) -> None:
+    """Tables, names and figures show the label; the value is the list, and results are those of the list."""
+    varied = sweep(shaped([1.0, 1.0, 1.0]), {"rewards.a": SHAPES}, ["uniform"], runs=2, folder=tmp_path / "out")
+    assert varied.table()["rewards.a"].tolist() == ["early", "late"]
+    assert [study.name for study in varied.studies] == ["small rewards.a=early", "small rewards.a=late"]
+    for study, a in zip(varied.studies, SHAPES.values(), strict=True):
+        assert study.results().equals(compare(shaped(a), ["uniform"], runs=2).results())
+    varied.plot(tmp_path / "one.svg")
+    text = (tmp_path / "one.svg").read_text()
+    assert ("<!-- early -->" in text, "<!-- 4.0" in text) == (True, False)
+    again = read_study(tmp_path / "out")
+    assert isinstance(again, Sweep)
+    assert again.table().equals(varied.table())
+
+
+def test_labels_on_the_command_line_and_in_a_file(tpstream: Command, tmp_path: Path) -> None:
+    """A table with a label and a value stands for the value; both ways give the same cells, also in a mixture."""
+    values = ", ".join(f'{{label = "{label}", value = {value}}}' for label, value in SHAPES.items())
+    sets = ("--set", f"rewards.a={values}, [1, 1, 1]")
+    (tmp_path / "sweep.toml").write_text(f"[set]\nrewards.a = [{values}, [1, 1, 1]]\n")
+    words = ("sweep", "small.toml", "-n", 2, "-p", "uniform", "-j", 1, "--json")
+    (tmp_path / "small.toml").write_text(TOML.replace('spread = "random"', 'spread = "random"\nb = [1, 1, 1]'))
+    typed, read = (json.loads(tpstream(*words, *more).out) for more in (sets, ("--file", "sweep.toml")))
+    assert [one["rewards.a"] for one in typed["cells"]] == ["early", "late", "[1, 1, 1]"]
+    times = ("seconds_per_run",)
+    assert [{key: one[key] for key in one if key not in times} for one in typed["cells"]] == [
+        {key: one[key] for key in one if key not in times} for one in read["cells"]
+    ]
+
+
+def test_labels_that_cannot_be_used() -> None:
+    """A label is text, and is given once."""
+    for values, message in (
+        ([{"label": 3, "value": 6}], "span: the label 3 must be text"),
+        ([{"label": "a", "value": 6}, {"label": "a", "value": 12}], "span: the label 'a' is given twice"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            sweep(small(), {"span": values}, ["uniform"], runs=1)
+
+
+def test_a_failed_run_is_repeated_with_the_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with its label, and tables as in TOML."""
+    monkeypatch.setitem(POLICIES.builtin, "moody", "moody:POLICY")  # type: ignore[arg-type]
+    (tmp_path / "small.toml").write_text(TOML)
+    delays = {"slow": [{"kind": "by-arm", "arms": {"low": {"kind": "constant", "lag": 2}}}]}
+    found = sweep(Scenario.load(tmp_path / "small.toml"), {"delays": delays}, ["moody"], runs=8)
+    words = shlex.split(found.failures[0].repeat)
+    assert found.failures[0].scenario == "small delays=slow"
+    path, (value,) = read_set(words[words.index("--set") + 1])
+    assert (path, value) == ("delays", delays["slow"])
+
+
+@pytest.mark.parametrize("path", ["delays.geometric", "delays.geometric.p", "delays[0]", "delays.*.p"])
+def test_without_a_delay(path: str) -> None:
+    """The value "none" of a delay, or of one of its keys, leaves the delay out; the world is the one without it."""
+    plain, late = small(), small(delays=[{"kind": "geometric", "p": 0.2}])
+    value = {"kind": "geometric", "p": 0.2} if path in {"delays.geometric", "delays[0]"} else 0.2
+    found = sweep(late, {path: ["none", value]}, ["delayed-ucb1"], runs=2)
+    assert found.studies[0].results().equals(compare(plain, ["delayed-ucb1"], runs=2).results())
+    assert found.studies[1].results().equals(compare(late, ["delayed-ucb1"], runs=2).results())
+    assert found.table()[path].tolist()[0] == "none"
+
+
+def test_without_one_of_several_delays() -> None:
+    """The others stay, also those inside of another one; a key that a delay does not have is an error all the same."""
+    keys = {"delays": [*DELAYED["delays"], {"kind": "by-arm", "arms": {"low": {"kind": "poisson", "mean": 3.0}}}]}
+    for path, left in (
+        ("delays.geometric.p", [keys["delays"][1], keys["delays"][2]]),
+        ("delays.by-arm.arms.low.mean", [*keys["delays"][:2], {"kind": "by-arm", "arms": {"low": {"kind": "none"}}}]),
+        ("delays.by-arm.arms.low", [*keys["delays"][:2], {"kind": "by-arm", "arms": {"low": {"kind": "none"}}}]),
+        ("delays.by-arm", keys["delays"][:2]),
+    ):
+        found = sweep(small(**keys), {path: ["none"]}, ["uniform"], runs=1, seed=5)
+        assert found.studies[0].results().equals(compare(small(delays=left), ["uniform"], runs=1, seed=5).results())
+    with pytest.raises(StudyError, match=r"delays\.geometric\.q: delays\[0\] has no key 'q'"):
+        sweep(small(**keys), {"delays.geometric.q": ["none"]}, ["uniform"], runs=1)
+
+
+def test_a_delay_of_zero_is_no_delay(tmp_path: Path) -> None:
+    """The world is the one without the delay: cells share their runs, and a mean of 0 stays a number in the table."""
+    late = small(delays=[{"kind": "poisson", "mean": 4.0}])
+    found = sweep(late, {"delays.poisson.mean": [0.0, "none"]}, ["ucb1"], runs=3, folder=tmp_path)
+    assert found.studies[0].results().equals(compare(small(), ["ucb1"], runs=3).results())
+    assert kept_runs(tmp_path) == 3
+    numbers = sweep(late, {"delays.poisson.mean": [0.0, 4.0, 40.0]}, ["ucb1"], runs=1)
+    assert numbers.table()["delays.poisson.mean"].tolist() == [0.0, 4.0, 40.0]
+
+
+def test_logarithmic_axes(tpstream: Command, tmp_path: Path) -> None:
+    """Both axes can be logarithmic, that of the values also if one of them is 0."""
+    words = ("sweep", "small.toml", "-n", 2, "-p", "uniform", "-j", 1, "--set", "span=6,12,18", "-f", "one.svg", "-q")
+    drawn = []
+    for more in ((), ("--log-x",), ("--log-y",)):
+        assert tpstream(*words, *more).code == 0
+        drawn.append((tmp_path / "one.svg").read_bytes())
+    assert len(set(drawn)) == 3
+    late = small(delays=[{"kind": "poisson", "mean": 4.0}])
+    found = sweep(late, {"delays.poisson.mean": [0.0, 4.0, 40.0]}, ["ucb1"], runs=2)
+    scales = [found.plot(log_values=log_values).axes[0].get_xscale() for log_values in (False, True)]
+    assert scales == ["linear", "symlog"]

@@ -9,7 +9,9 @@ from delays_helper import NAMES, Keys, build_delay, equal, lags_of, read_delay, 
 from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 from strategies import delay_tables, inner_delays, sampled_delays
+from studies import small
 
+from tpstream import simulate
 from tpstream.model.errors import ScenarioError
 from tpstream.timing import DELAYS
 
@@ -151,7 +153,7 @@ def test_every_delay_refuses_unknown_keys(kind: str) -> None:
         {"kind": "dropout", "rate": 0.1, "mean": 10},
         {"kind": "reward-dependent", "below": {"kind": "none"}},
         {"kind": "lab-queue", "mean": 1},
-        {"kind": "lab-queue", "resource": "lab", "mean": 0},
+        {"kind": "lab-queue", "resource": "lab", "mean": -1},
         {"kind": "lab-queue", "resource": "lab", "mean": 1, "service": "slow"},
     ],
     ids=str,
@@ -211,3 +213,33 @@ def test_a_bad_file_of_lags(tmp_path: Path, text: str | bytes, message: str) -> 
     with pytest.raises(ScenarioError) as caught:
         build_delay({"kind": "empirical", "file": "lags.csv"}, folder=tmp_path)
     assert str(caught.value).startswith(message)
+
+
+ZERO: list[Keys] = [
+    {"kind": "poisson", "mean": 0.0},
+    {"kind": "uniform", "high": 0.0},
+    {"kind": "uniform", "high": 0.0, "whole": True},
+    {"kind": "lognormal", "median": 0.0, "sigma": 1.0},
+    {"kind": "weibull", "shape": 2.0, "scale": 0.0},
+    {"kind": "pareto", "shape": 2.0, "scale": 0.0, "per": "pull"},
+]
+"""Delays whose every lag is 0."""
+
+
+@pytest.mark.parametrize("table", [*ZERO, {"kind": "lab-queue", "resource": "lab", "mean": 0.0}, {"kind": "none"}])
+def test_a_delay_of_zero_is_no_delay(table: Keys) -> None:
+    """The scenario is the one without it, on the same engine and with the same events, also beside another delay."""
+    other = {"kind": "geometric", "p": 0.3}
+    with_zero = small(delays=[other, table], resources={"lab": 1})
+    without = small(delays=[other], resources={"lab": 1})
+    assert with_zero == without
+    assert with_zero.timing().names == without.timing().names
+    one, two = (simulate(scenario, "tp-ucb-ew", engine="compiled") for scenario in (with_zero, without))
+    assert one.events().equals(two.events())
+
+
+@pytest.mark.parametrize("table", ZERO)
+def test_a_delay_of_zero_inside_of_another_one(table: Keys) -> None:
+    """There it is drawn as others are, and every lag is 0."""
+    delay = build_delay({"kind": "by-arm", "arms": {NAMES[0]: table}}, 3)
+    assert (lags_of(sample([delay], 20, 3, arm=0)) == 0).all()

@@ -109,23 +109,9 @@ Figure = Annotated[
         check=check_figure,
     ),
 ]
-LogX = Annotated[bool, flag("--log-x", "Draw rounds on a logarithmic axis.")]
+LogX = Annotated[bool, flag("--log-x", "Draw rounds, or the values of a sweep, on a logarithmic axis.")]
+LogY = Annotated[bool, flag("--log-y", "Draw the regret of a sweep on a logarithmic axis.")]
 Theory = Annotated[bool, flag("--theory", "Draw the paper's bounds too (see `tpstream theory`).")]
-Value = Annotated[
-    bool,
-    flag(
-        "--value",
-        "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
-    ),
-]
-Against = Annotated[
-    str | None,
-    option(
-        "--against POLICY",
-        "The policy, by its label in the table, that the others are compared with, run by run.",
-        default="the one with the smallest regret, but not oracle or ucb1",
-    ),
-]
 AsJson = Annotated[bool, flag("--json", "Print the result as JSON, and nothing else.")]
 Quiet = Annotated[bool, flag("--quiet -q", "Print the result only: no progress, no places of files.")]
 

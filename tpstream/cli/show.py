@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Against, Figure, LogX, OutputFlags, Value
+from tpstream.cli.options import Figure, LogX, LogY, OutputFlags
 from tpstream.cli.output import report_failures
-from tpstream.cli.study import show_study, show_sweep
+from tpstream.cli.study import Against, Value, show_study
+from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def show(
     *,
     figure: Figure = None,
     log_x: LogX = False,
+    log_y: LogY = False,
     value: Value = False,
     against: Against = None,
     output: OutputFlags,
@@ -50,7 +52,7 @@ def show(
     elif against is not None and against not in result.records:
         raise UnknownNameError("policy of this study (--against)", against, result.records)
     if figure is not None:
-        _draw(result, figure, log_x=log_x)
+        _draw(result, figure, log_x=log_x, log_y=log_y)
     if isinstance(result, Study):
         recovered = result.value(*_baselines(stored)) if value else None
         show_study(result, output, figure=figure, out=folder, value=recovered, against=against)
@@ -63,7 +65,7 @@ def show(
     report_failures(result.failures)
 
 
-def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool) -> None:
+def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool, log_y: bool) -> None:
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
     from tpstream.trial.figure import trial_figure
@@ -71,7 +73,7 @@ def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool) -> None
     if isinstance(result, Study):
         result.plot(figure, log_rounds=log_x)
     elif isinstance(result, Sweep):
-        result.plot(figure, log_values=log_x or None)
+        result.plot(figure, log_values=log_x or None, log_y=log_y)
     else:
         trial_figure(figure, result)
 

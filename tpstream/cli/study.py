@@ -1,4 +1,4 @@
-"""Commands that simulate a scenario: run, compare and sweep, and the tables that they print."""
+"""Commands that simulate a scenario: run and compare, and the tables that they print."""
 
 import math
 import sys
@@ -13,8 +13,6 @@ import typer
 from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import (
-    Against,
-    Engine,
     Figure,
     FolderFlags,
     LogX,
@@ -23,9 +21,7 @@ from tpstream.cli.options import (
     RunFlags,
     Runs,
     SettingStudyFlags,
-    StudyFlags,
     Theory,
-    Value,
     flag,
     option,
 )
@@ -49,13 +45,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tpstream.experiment.result import Study
-    from tpstream.experiment.sweep import Sweep
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
 INFORMED = ("oracle", "ucb1")
 """Kinds of policies that are told what no real policy can know: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
+
+
+Value = Annotated[
+    bool,
+    flag(
+        "--value",
+        "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    option(
+        "--against POLICY",
+        "The policy, by its label in the table, that the others are compared with, run by run.",
+        default="the one with the smallest regret, but not oracle or ucb1",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -129,60 +141,6 @@ def compare(
     report_failures(result.failures)
 
 
-@command(
-    "Simulate",
-    example="sweep setting-1 -t 20000 --set policies.tp-ucb-fr.groups=5,10,20,25,50",
-    more=NOTES,
-)
-def sweep(
-    *,
-    study: StudyFlags,
-    sets: Annotated[
-        list[str] | None,
-        option(
-            "--set PATH=V,V,...",
-            "A key of the scenario and its values, as in TOML or as a range, e.g. span=100,200, "
-            "arms.low.maximum=50:90:20 or policies.tp-ucb-fr.groups=5,10; repeat for more: all combinations are run.",
-            default="those of the file",
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        option("--file SWEEP.toml", "A TOML file of keys and values, e.g. span = [100, 200].", default="none"),
-    ] = None,
-    together: Annotated[
-        bool, flag("--together", "No combinations: all first values together, then all second ones, ...")
-    ] = False,
-    folder: RoundFlags,
-    engine: Engine = "auto",
-    figure: Figure = None,
-    output: OutputFlags,
-) -> None:
-    """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
-    from tpstream.experiment import sweep as study_module
-    from tpstream.scenario.overrides import read_set, read_sweep
-
-    scenario = study.load()
-    varied, in_file = read_sweep(file) if file else ({}, False)
-    varied |= dict(map(read_set, sets or []))
-    rounds = folder.chosen_rounds()
-    with prepared(scenario.name, folder, output) as keywords:
-        result = study_module.sweep(
-            scenario,
-            varied,
-            study.policies,
-            together=together or in_file,
-            rounds=rounds,
-            engine=engine,
-            **study.keywords(),
-            **keywords,
-        )
-    if figure is not None:
-        result.plot(figure)
-    show_sweep(result, output, figure=figure, out=folder.out)
-    report_failures(result.failures)
-
-
 @contextmanager
 def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
     """Keywords of a study: folder, cluster and progress; tells a user who interrupts it how to continue."""
@@ -235,7 +193,7 @@ def show_study(
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
     after = f"after {int(study.rounds[-1]):,} rounds"
-    print_table(_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_table(printed_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
     print_money(study, f"money {after}")
     if study.no_best_arm is not None:
         _show_arms(study)
@@ -249,25 +207,7 @@ def show_study(
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
         output.add("logs", f"{paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
-    _show_places(output, figure, out)
-
-
-def show_sweep(sweep: "Sweep", output: OutputFlags, *, figure: Path | None, out: Path | None) -> None:
-    """Print the result of a sweep."""
-    table, notes = sweep.table(), _tied_cells(sweep)
-    if output.as_json:
-        shown = {"scenario": sweep.name, "seed": sweep.seed, "cells": records(table), "notes": notes}
-        rest = {"contrasts": records(sweep.contrasts()), "failures": records(sweep.failed())}
-        print_json({**shown, **money_json(sweep, sweep.paths), **rest, "figure": figure, "out": out})
-        return
-    shown_rows = [row for study in sweep.studies for row in _rows(study)]
-    cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]
-    rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
-    print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep)} (seed {sweep.seed})")
-    print_money(sweep, "money after the last round", sweep.paths)
-    for note in notes:
-        typer.echo(f"note: {note}")
-    _show_places(output, figure, out)
+    show_places(output, figure, out)
 
 
 def _row(row: dict[Any, Any]) -> dict[str, str]:
@@ -276,7 +216,7 @@ def _row(row: dict[Any, Any]) -> dict[str, str]:
     return show_row("table", row)
 
 
-def _rows(study: "Study") -> list[dict[str, str]]:
+def printed_rows(study: "Study") -> list[dict[str, str]]:
     """The rows of a study as they are printed."""
     return [_row(row) for row in study.table().to_dict("records")]
 
@@ -288,15 +228,6 @@ def _show_arms(study: "Study") -> None:
         rows.setdefault(one["policy"], {"policy": one["policy"]})[str(one["arm"])] = f"{one['share']:.1%}"
     print_table(list(rows.values()), title="share of the pulls that each arm got")
     typer.echo(f"note: {study.no_best_arm}")
-
-
-def _tied_cells(sweep: "Sweep") -> list[str]:
-    """Which cells of a sweep have no best arm, and why."""
-    return [
-        f"{', '.join(f'{path} = {value}' for path, value in settings.items())}: {study.no_best_arm}"
-        for settings, study in zip(sweep.settings, sweep.studies, strict=True)
-        if study.no_best_arm is not None
-    ]
 
 
 def _show_rounds(study: "Study") -> None:
@@ -340,6 +271,7 @@ def _show_value(value: "pd.DataFrame") -> None:
     print_table(rows, title=title)
 
 
-def _show_places(output: OutputFlags, figure: Path | None, out: Path | None) -> None:
+def show_places(output: OutputFlags, figure: Path | None, out: Path | None) -> None:
+    """Say where the results and the figure are."""
     output.add("out", out and f"{out} (results.parquet, results.csv, table.csv, ...)")
     output.add("figure", figure)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
-from tpstream.experiment.executors import Chunker, count_workers, processes_obstacle, run_chunks
+from tpstream.experiment.executors import Chunker, count_workers, executor_obstacle, processes_obstacle, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import FailedRun, Study
@@ -49,7 +49,7 @@ class CellSummary(msgspec.Struct, frozen=True):
 
     name: str
     settings: dict[str, Any]
-    """What a sweep set in this cell, by path."""
+    """What a sweep set in this cell, by path; the label of a value that has one."""
     arms: tuple[str, ...]
     means: list[float]
     horizon: int
@@ -162,20 +162,30 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
             wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
             check_logs(plan.options.log, wanted)
         _report_beforehand(plan, work, folder)
+        executor, jobs = usable_workers(plan, work, executor, jobs)
         chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
-        cores = min(jobs, chunker.runs)
-        if cores > 1 and executor is None:
-            policies = {one.result_key: one for chunk in work for one in chunk.policies}
-            obstacle = processes_obstacle(policies.values(), plan.options)
-            if obstacle is not None:
-                logger().warning("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
-                cores = 1
-        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores)) as results:
+        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=jobs)) as results:
             for some in results:
                 store.keep(some)
                 failed = failed or any(one.failure is not None for one in some)
         cells = cells or summarize_cells(plan, commands=failed)
         return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
+
+
+def usable_workers(
+    plan: Plan, work: Sequence[Chunk], executor: Executor | None, jobs: int
+) -> tuple[Executor | None, int]:
+    """The executor and the number of cores that can do the work; a note says why these are less than asked for."""
+    cores, obstacle = min(jobs, sum(len(chunk.runs) for chunk in work)), None
+    if executor is not None:
+        obstacle = executor_obstacle(executor, plan.options)
+    elif cores > 1:
+        policies = {one.result_key: one for chunk in work for one in chunk.policies}
+        obstacle = processes_obstacle(policies.values(), plan.options)
+    if obstacle is None:
+        return executor, cores
+    logger().warning("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
+    return None, 1
 
 
 def stored_study(
@@ -219,9 +229,9 @@ def summarize_cells(plan: Plan, *, commands: bool) -> list[CellSummary]:
     """What is to be known of each cell of a plan."""
     return [
         summarize(
-            " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.settings.items())]),
+            " ".join([plan.scenario.name, *(f"{path}={value}" for path, value in cell.shown.items())]),
             cell.world.scenario,
-            cell.settings,
+            cell.shown,
             [(one.choice, one.result_key) for one in cell.policies],
             plan.seed,
             commands=commands,

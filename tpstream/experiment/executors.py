@@ -26,7 +26,7 @@ from tpstream.experiment.worker import Chunk, FinishedChunk, StudyPolicy, run_ch
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.policies.base import SharedPolicy
 from tpstream.run.loop import error_line
-from tpstream.run.options import Progress, RunOptions
+from tpstream.run.options import Progress, RunOptions, SinkChoice
 from tpstream.scenario.source_code import find_anew
 
 Results = Generator[list[RunResult], None, None]
@@ -268,9 +268,17 @@ def policy_obstacle(policy: StudyPolicy) -> Obstacle | None:
 
 
 def sinks_obstacle(options: RunOptions) -> Obstacle | None:
-    """Why the sinks cannot be sent to another process; None if they can."""
-    found = (sending_obstacle(f"the sink {type(sink).__name__}", sink) for sink in options.sinks)
-    return next((one for one in found if one is not None), None)
+    """Why the sinks would not hear runs in other processes; None if they would: those with a name are opened there."""
+    for sink in options.sinks:
+        if not isinstance(sink, SinkChoice):
+            reason = f"the sink {type(sink).__name__} is an object of this process and would hear no run of another one"
+            return Obstacle(reason, "give the name of a sink plug-in, which every process opens for itself")
+    return None
+
+
+def executor_obstacle(executor: futures.Executor, options: RunOptions) -> Obstacle | None:
+    """What keeps this work from being given to this executor; None if nothing does. Threads share this process."""
+    return None if isinstance(executor, futures.ThreadPoolExecutor) else sinks_obstacle(options)
 
 
 def sending_obstacle(what: str, value: Any) -> Obstacle | None:

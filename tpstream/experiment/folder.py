@@ -22,6 +22,7 @@ from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_wo
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError
 from tpstream.scenario.messages import quote
+from tpstream.scenario.overrides import Labelled
 from tpstream.scenario.source_code import file_hash, source_files
 
 NAME = "study.json"
@@ -71,7 +72,10 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "rounds": list(plan.rounds),
         "versions": package_versions(),
-        "sweep": {path: list(values) for path, values in plan.sets.items()},
+        "sweep": {
+            path: [one._asdict() if isinstance(one, Labelled) else one for one in values]
+            for path, values in plan.sets.items()
+        },
         "policies": {
             one.label: {"kind": one.form.name, "given": dict(one.given), "code": policy_code(one.form)}
             for one in plan.requests

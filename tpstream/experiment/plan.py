@@ -12,7 +12,7 @@ from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
-from tpstream.scenario.overrides import Setting, set_key, set_parameter, sets_policies, steps_of
+from tpstream.scenario.overrides import Labelled, Setting, set_key, set_parameter, sets_policies, steps_of
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policies
 from tpstream.scenario.scenario import Scenario
 
@@ -25,6 +25,8 @@ class Cell:
     """One point of a study: what was set, the world that this makes, and the policies in it."""
 
     settings: Mapping[str, Any]
+    shown: Mapping[str, Any]
+    """The same as tables show it: the label of a value that has one."""
     world: StudyWorld
     policies: tuple[StudyPolicy, ...]
     rounds: Ints
@@ -96,16 +98,18 @@ def points(sets: Mapping[str, Sequence[Any]], *, together: bool) -> list[dict[st
 def make_cell(
     scenario: Scenario,
     requests: Sequence[PolicyRequest],
-    settings: Mapping[str, Any],
+    values: Mapping[str, Any],
     seed: int,
     rounds: Sequence[int],
     measurer: str | None = None,
 ) -> Cell:
-    """The cell with these settings."""
+    """The cell with these values, some of which may have labels."""
+    settings = {path: value.value if isinstance(value, Labelled) else value for path, value in values.items()}
+    shown = {path: value.label if isinstance(value, Labelled) else value for path, value in values.items()}
     here, choices = apply_settings(scenario, requests, settings)
     world, counted = StudyWorld(here, hash_of(identify_world(here))), counted_rounds(here.horizon, rounds)
     keys = [result_key(world.identity, choice, seed, counted.tolist(), measurer) for choice in choices]
-    return Cell(settings, world, tuple(map(StudyPolicy, keys, choices)), counted)
+    return Cell(settings, shown, world, tuple(map(StudyPolicy, keys, choices)), counted)
 
 
 def apply_settings(

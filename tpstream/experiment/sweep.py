@@ -19,6 +19,7 @@ from tpstream.figures.sweep import sweep_figure
 from tpstream.model.display import Curve, PolicyTables, Summary, counted, listed, number_text
 from tpstream.model.errors import StudyError
 from tpstream.run.options import RunKeywords, run_options
+from tpstream.scenario.overrides import read_labels
 from tpstream.scenario.policy_choice import PolicySpec
 from tpstream.scenario.scenario import Scenario
 
@@ -34,7 +35,7 @@ class Sweep(PolicyTables):
     name: str
     seed: int
     settings: tuple[Mapping[str, Any], ...]
-    """The values of each cell, by path."""
+    """The values of each cell, by path; the label of one that has a label."""
     studies: tuple[Study, ...]
 
     @property
@@ -174,7 +175,7 @@ def _final(study: Study, policy: str) -> float:
 
 def sweep(
     scenario: Scenario | str | Path | Mapping[str, Any],
-    sets: Mapping[str, Sequence[Any]],
+    sets: Mapping[str, Sequence[Any] | Mapping[str, Any]],
     policies: Sequence[PolicySpec] | None = None,
     *,
     together: bool = False,
@@ -189,16 +190,19 @@ def sweep(
 ) -> Sweep:
     """Compare the policies for every combination of values, as in `{"span": [10, 20], "policies.tp-ucb-fr.ties": ...}`.
 
-    A path is that of a key in the scenario file, arms and delays by name or number, or policies.NAME.PARAMETER. With
-    `together` the first values of all sets make a cell, the second ones another, ...; by default all combinations do.
-    Run k has the same random numbers in every cell, and what is the same in several cells is done once.
+    A path is that of a key in the scenario file, arms and delays by name or number, or policies.NAME.PARAMETER;
+    `arms.count` keeps so many of the first arms, and the value "none" of a delay, or of a key of it, leaves the delay
+    out. A mapping instead of a list gives values labels, which tables and figures show: `{"rewards.a": {"early": [3,
+    1], "late": [1, 3]}}`. With `together` the first values of all sets make a cell, the second ones another, ...; by
+    default all combinations do. Run k has the same random numbers in every cell, and what is the same in several cells
+    is done once.
 
     Parameters
     ----------
     scenario, policies, runs, first, seed, jobs, rounds, folder, executor, **options
         As in `compare`.
     sets
-        The values of each path.
+        The values of each path: a list, or a mapping from labels to values.
     together
         Make a cell of the first values of all sets, one of the second values, ..., instead of all combinations.
 
@@ -224,13 +228,13 @@ def sweep(
     if not sets:
         raise StudyError("a sweep needs a key to vary; give a set as in span=100,200")
     place = None if folder is None else Path(folder)
-    varied = {path: list(values) for path, values in sets.items()}
+    varied = {path: read_labels(path, values) for path, values in sets.items()}
     plan = make_plan(
         scenario, policies, range(first, first + runs), seed, rounds, run_options(**options), varied, together=together
     )
     studies = run_study(plan, jobs=jobs, folder=place, executor=executor)
     refuse_if_all_failed(studies)
-    found = Sweep(scenario.name, plan.seed, tuple(cell.settings for cell in plan.cells), tuple(studies))
+    found = Sweep(scenario.name, plan.seed, tuple(cell.shown for cell in plan.cells), tuple(studies))
     if place is not None:
         export(place, found.tables())
     return found

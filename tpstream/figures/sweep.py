@@ -50,7 +50,7 @@ def sweep_figure(
 
     There is a panel for each combination of values of the other paths. `table` has a row for each cell and policy: the
     paths, policy, runs, regret, low, high. The axis of values is logarithmic where that keeps them further apart,
-    unless `log_values` says which one to take.
+    unless `log_values` says which one to take; with `log_y` that of regret is logarithmic.
     """
     names = shown_names(dict.fromkeys(table["policy"]), labels)
     colours = {names[label]: colour for label, colour in policy_colours(names).items()}
@@ -131,7 +131,7 @@ def _draw_panel(
             bars = np.abs(bounds - regret)
             axes.errorbar(x, regret, bars, color=colour, linestyle="none", elinewidth=1.2, capsize=3)
     if numeric and (fits_logarithm(values) if log_values is None else log_values):
-        axes.set_xscale("log")
+        _set_logarithmic(axes, values)
     if not numeric:
         axes.margins(x=0.2)
     if len(values) <= MOST_TICKS:
@@ -139,6 +139,15 @@ def _draw_panel(
         axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:,.0f}")
     draw_grid(axes)
+
+
+def _set_logarithmic(axes: "Axes", values: Sequence[float]) -> None:
+    """A logarithmic axis for these sorted values; with values of 0 or below it is linear around 0."""
+    positive = [value for value in values if value > 0]
+    if values[0] > 0 or not positive:
+        axes.set_xscale("log" if positive else "linear")
+    else:
+        axes.set_xscale("symlog", linthresh=positive[0])
 
 
 def fits_logarithm(values: Sequence[float]) -> bool:

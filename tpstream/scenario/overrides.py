@@ -9,20 +9,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from tpstream.model.errors import StudyError, did_you_mean
+from tpstream.policies import POLICIES
 from tpstream.scenario.files import read_toml
 from tpstream.scenario.messages import Location, key_path, quote
 from tpstream.scenario.policy_choice import PolicyRequest, request_policies, toml_value
 from tpstream.scenario.scenario import fields_at
-from tpstream.scenario.tables import plain, read_policies, with_names
+from tpstream.scenario.tables import find_policy, plain, read_policies, with_names
 
 NUMBER = r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER}):({NUMBER})(?::({NUMBER}))?")
 ALL = "*"
+WITHOUT = "none"
+"""The value of a delay, or of a key of a delay, that means: without this delay."""
+LABELLED = {"label", "value"}
+"""The keys of a table that gives a value of a sweep its label."""
+
+
+class Labelled(NamedTuple):
+    """A value of a sweep, and the word for it in tables and figures."""
+
+    label: str
+    value: Any
+
+
+def read_labels(path: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+    """The values of a sweep as plain ones; those of a mapping, and tables with a label and a value, with labels."""
+    if isinstance(values, Mapping):
+        values = [{"label": label, "value": value} for label, value in values.items()]
+    found = []
+    for value in plain(list(values), path):
+        labelled = isinstance(value, dict) and value.keys() == LABELLED
+        if labelled and not (isinstance(value["label"], str) and value["label"]):
+            raise StudyError(f"{path}: the label {quote(value['label'])} must be text; put it into quotes")
+        found.append(Labelled(**value) if labelled else value)
+    labels = [str(one.label if isinstance(one, Labelled) else one) for one in found]
+    for one in found:
+        if isinstance(one, Labelled) and labels.count(one.label) > 1:
+            raise StudyError(f"{path}: the label {one.label!r} is given twice; give each value its own")
+    return found
 
 
 @dataclass(frozen=True)
@@ -114,8 +143,23 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def set_key(keys: dict[str, Any], setting: Setting) -> None:
-    """Put the value into the scenario's keys."""
-    _put(keys, keys, steps_of(setting.path), (), setting)
+    """Put the value into the scenario's keys; `arms.count` and the value "none" of a delay have their own meaning."""
+    steps = steps_of(setting.path)
+    if steps == ("arms", "count"):
+        keys["arms"] = first_arms(keys.get("arms"), setting)
+        return
+    _put(keys, keys, steps, (), setting)
+
+
+def first_arms(arms: Any, setting: Setting) -> list[Any]:
+    """The first arms of a scenario, as many as the setting says; their random numbers are as with all of them."""
+    there, count = len(arms) if isinstance(arms, list) else 0, setting.value
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
+        raise StudyError(
+            f"{setting.path}: must be a whole number from 1 to {there}, the number of arms in the scenario, got "
+            f"{quote(count)}; the first ones are kept"
+        )
+    return list(arms[:count])
 
 
 def change_keys(keys: dict[str, Any], settings: Sequence[Setting], policies: Sequence[str] | None) -> None:
@@ -137,6 +181,12 @@ def change_keys(keys: dict[str, Any], settings: Sequence[Setting], policies: Seq
         return
     for setting in of_policies:
         requests = set_parameter(requests, setting)
+    for one in requests:
+        if one.form.name not in POLICIES.names() or find_policy(one.form.name) is not one.form:
+            raise StudyError(
+                f"--set {of_policies[0]}: a scenario cannot list {one.label!r}, which is asked for as module:Name; "
+                f"write parameters behind the policies instead, as in -p module:Name:key=value"
+            )
     keys["policies"] = [{"kind": one.form.name, "name": one.label, **one.given} for one in requests]
 
 
@@ -145,14 +195,28 @@ def sets_policies(setting: Setting) -> bool:
     return steps_of(setting.path)[0] == "policies"
 
 
-def _put(keys: dict[str, Any], table: Any, steps: Sequence[str], above: Location, setting: Setting) -> None:
-    """Go down one step, or put the value there if it is the last one."""
+def _put(
+    keys: dict[str, Any],
+    table: Any,
+    steps: Sequence[str],
+    above: Location,
+    setting: Setting,
+    delay: tuple[Any, Any] | None = None,
+) -> None:
+    """Go down one step, or put the value there if it is the last one.
+
+    `delay` is where the innermost delay on the way is: the value "none" takes its place.
+    """
     for step in _find(keys, table, steps[0], above, setting):
-        if len(steps) == 1:
-            table[step] = setting.value
+        inner = table.get(step) if isinstance(table, dict) else table[step]
+        is_delay = above[:1] == ("delays",) and isinstance(inner, dict) and "kind" in inner
+        innermost = (table, step) if is_delay else delay
+        if len(steps) > 1:
+            _put(keys, inner, steps[1:], (*above, step), setting, innermost)
+        elif innermost is not None and setting.value == WITHOUT:
+            innermost[0][innermost[1]] = {"kind": "none"}
         else:
-            inner = table.get(step) if isinstance(table, dict) else table[step]
-            _put(keys, inner, steps[1:], (*above, step), setting)
+            table[step] = setting.value
 
 
 def _find(keys: dict[str, Any], table: Any, step: str, above: Location, setting: Setting) -> list[Any]:

@@ -23,7 +23,7 @@ from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_gr
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
 from tpstream.scenario.warnings import find_warnings
-from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing
+from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing, is_absent
 
 __all__ = ["PolicyChoice", "Scenario"]
 
@@ -242,7 +242,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         What is about time is left out where it is as in the paper's world.
         """
         keys = self._keys()
-        keys["delays"] = [delay for delay in keys["delays"] if delay["kind"] != "none"]
+        pairs = zip(self.delays, keys["delays"], strict=True)
+        keys["delays"] = [delay for table, delay in pairs if not is_absent(table)]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
         usual = {"delays": [], "arrivals": regular, "resources": {}}
         usual |= dict.fromkeys(("currency", "time_unit", "window", "default_reward"))

@@ -139,7 +139,14 @@ def policy_spec(kind: str, parameters: Mapping[str, Any]) -> str:
 def toml_text(value: object) -> str:
     """A value as in TOML, where text that is a single word needs no quotes."""
     word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
-    return value if isinstance(value, str) and word else json.dumps(value)
+    return value if isinstance(value, str) and word else _toml(value)
+
+
+def _toml(value: object) -> str:
+    """A value as in TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list | tuple) else json.dumps(value)
 
 
 def read(model: Any, value: object) -> Any:

@@ -28,6 +28,11 @@ class TimingSettings(BuiltInSettings):
     exactly_one: ClassVar[tuple[str, ...]] = ()
     """Optional keys of which one must be given, and not more."""
 
+    @property
+    def absent(self) -> bool:
+        """Whether these settings mean that there is no such delay, as a mean of 0 does."""
+        return False
+
     @model_validator(mode="after")
     def _check_given(self) -> Self:
         given = [key for key in self.exactly_one if getattr(self, key) is not None]
@@ -107,7 +112,7 @@ def build_timing(
     built: dict[str, list[tuple[Any, str]]] = {"apply": [], "reported": [], "run": []}
     sampled, calendars, processes = built.values()
     for number, table in enumerate(delays):
-        if table.kind == "none":
+        if is_absent(table):
             continue
         key, (delay, form) = f"delays[{number}]", build_delay(table, context, f"delays[{number}]")
         if processes:
@@ -131,6 +136,11 @@ def build_timing(
         window=window,
         default=default,
     )
+
+
+def is_absent(table: DelayTable) -> bool:
+    """Whether the table means that there is no such delay; it is left out then, and draws no random numbers."""
+    return isinstance(table, TimingSettings) and table.absent
 
 
 def build_delay(table: DelayTable, context: BuildContext, key: str) -> tuple[Any, str]:

@@ -8,7 +8,7 @@ import math
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PrivateAttr, model_validator
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, Schedule
@@ -24,6 +24,11 @@ class NoDelay(TimingSettings):
 
     whole: ClassVar[bool] = True
     """No offset is changed."""
+
+    @property
+    def absent(self) -> bool:
+        """It is."""
+        return True
 
     def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
         """The schedule as it is."""
@@ -77,12 +82,17 @@ class Geometric(RandomLag):
 
 
 class Poisson(RandomLag):
-    """Lags of 0, 1, 2, ... rounds with a Poisson distribution."""
+    """Lags of 0, 1, 2, ... rounds with a Poisson distribution; a mean of 0 is no delay."""
 
-    mean: Annotated[float, Field(gt=0, le=1e15)] = Field(description="mean lag")
+    mean: Annotated[float, Field(ge=0, le=1e15)] = Field(description="mean lag")
 
     whole: ClassVar[bool] = True
     """Every lag is a whole number."""
+
+    @property
+    def absent(self) -> bool:
+        """Whether every lag is 0."""
+        return self.mean == 0
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag = n) = mean^n exp(-mean) / n!."""
@@ -90,19 +100,24 @@ class Poisson(RandomLag):
 
 
 class Uniform(RandomLag):
-    """Lags between low and high, all equally likely; with `whole` the whole numbers from low to high."""
+    """Lags between low and high, all equally likely; with `whole` the whole numbers. A high of 0 is no delay."""
 
     low: Annotated[float, Field(ge=0)] = Field(0.0, description="smallest lag")
-    high: PositiveFloat = Field(description="largest lag")
+    high: NonNegativeFloat = Field(description="largest lag")
     whole: bool = Field(default=False, description="only the whole numbers from low to high")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.low >= self.high:
+        if self.low >= self.high > 0 or self.low > self.high:
             raise ValueError(f"low = {self.low} is not below high = {self.high}; lower it, or use a constant")
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
             raise ValueError(f"whole lags need whole bounds, got low = {self.low} and high = {self.high}; round them")
         return self
+
+    @property
+    def absent(self) -> bool:
+        """Whether every lag is 0."""
+        return self.high == 0
 
     def draw(self, stream: np.random.Generator, size: Size) -> Floats:
         """Uniform on the interval, or on the whole numbers in it, both ends included."""
@@ -127,27 +142,39 @@ class ContinuousLag(RandomLag):
 
 
 class Lognormal(ContinuousLag):
-    """Lags whose logarithm is normal, with deviation sigma; give their median, or the logarithm's mean mu."""
+    """Lags whose logarithm is normal, with deviation sigma; give their median (0 is no delay), or its logarithm mu."""
 
     exactly_one = ("median", "mu")
 
-    median: PositiveFloat | None = Field(None, description="median lag; give this or mu")
+    median: NonNegativeFloat | None = Field(None, description="median lag; give this or mu")
     mu: float | None = Field(None, description="mean of the logarithm of the lag; give this or median")
     sigma: PositiveFloat = Field(description="standard deviation of the logarithm of the lag")
 
+    @property
+    def absent(self) -> bool:
+        """Whether every lag is 0."""
+        return self.median == 0
+
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """Lognormal with median exp(mu)."""
+        if self.median == 0:
+            return np.zeros(size)
         mu = float(self.mu or 0.0) if self.median is None else math.log(self.median)
         return stream.lognormal(mu, self.sigma, size)
 
 
 class Weibull(ContinuousLag):
-    """Weibull lags: a shape below 1 has many short and a few long ones, 1 is exponential, above 1 they cluster."""
+    """Weibull lags: a shape below 1 has many short and a few long ones, 1 is exponential; a scale of 0 is no delay."""
 
     shape: PositiveFloat = Field(
         description="shape: below 1 many short and a few long lags, 1 is exponential, above 1 they cluster"
     )
-    scale: PositiveFloat = Field(description="scale: 63 % of the lags are smaller")
+    scale: NonNegativeFloat = Field(description="scale: 63 % of the lags are smaller")
+
+    @property
+    def absent(self) -> bool:
+        """Whether every lag is 0."""
+        return self.scale == 0
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag > x) = exp(-(x / scale)^shape)."""
@@ -155,12 +182,17 @@ class Weibull(ContinuousLag):
 
 
 class Pareto(ContinuousLag):
-    """Heavy-tailed lags of at least `scale`; with a shape of at most 1 their mean is infinite."""
+    """Heavy-tailed lags of at least `scale` (0 is no delay); with a shape of at most 1 their mean is infinite."""
 
     shape: PositiveFloat = Field(
         description="shape: the smaller it is, the longer are the longest lags; at most 1: infinite mean"
     )
-    scale: PositiveFloat = Field(description="smallest lag")
+    scale: NonNegativeFloat = Field(description="smallest lag")
+
+    @property
+    def absent(self) -> bool:
+        """Whether every lag is 0."""
+        return self.scale == 0
 
     def draw_exact(self, stream: np.random.Generator, size: Size) -> Floats:
         """P(lag > x) = (scale / x)^shape for x from scale on; NumPy's variables begin at 0."""

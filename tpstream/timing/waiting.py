@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import ScenarioError, did_you_mean
@@ -76,13 +76,18 @@ class Reporting(TimingSettings):
 
 
 class LabQueue(TimingSettings):
-    """Parts queue for a resource that the scenario declares, first come first served; serving takes `mean` time."""
+    """Parts queue for a declared resource, first come first served; serving takes `mean` time, 0 is no delay."""
 
     resource: str = Field(min_length=1, description="name in [resources] of what serves the parts")
-    mean: PositiveFloat = Field(description="mean time that serving a part takes")
+    mean: NonNegativeFloat = Field(description="mean time that serving a part takes")
     service: Literal["exponential", "constant"] = Field(
         "exponential", description="distribution of the time that serving a part takes"
     )
+
+    @property
+    def absent(self) -> bool:
+        """Whether nothing has to wait: serving takes no time."""
+        return self.mean == 0
 
     def build(self, context: BuildContext) -> Self:
         """The same; a resource that the scenario does not declare is refused."""
