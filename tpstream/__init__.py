@@ -52,6 +52,7 @@ __all__ = [
     "log_regret",
     "read_log",
     "read_logs",
+    "read_study",
     "read_trial",
     "replay",
     "simulate",

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
     from tpstream.analysis.log_regret import LogRegret
-    from tpstream.experiment.result import FailedRun, Study
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.store import FailedRun
     from tpstream.experiment.sweep import Sweep
 
 WIDE = 120

@@ -18,8 +18,8 @@ from tpstream.engines.engine import select
 from tpstream.experiment.executors import Chunker, count_workers, executor_obstacle, processes_obstacle, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
-from tpstream.experiment.result import FailedRun, Study
-from tpstream.experiment.store import Records, Store
+from tpstream.experiment.result import Study
+from tpstream.experiment.store import FailedRun, Records, Store
 from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger

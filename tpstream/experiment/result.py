@@ -17,7 +17,7 @@ from tpstream.analysis.intervals import Contrast, paired
 from tpstream.analysis.money import MEASURES, money_table
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
-from tpstream.experiment.store import Records
+from tpstream.experiment.store import FailedRun, Records
 from tpstream.figures.style import policy_colours, regret_figure, run_count
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import Curve, PolicyTables, Summary, counted, number_text
@@ -31,21 +31,6 @@ if TYPE_CHECKING:
 def _stacked(frames: Sequence[pd.DataFrame], table: str) -> pd.DataFrame:
     """The frames of policies as one table; with its columns and without rows if no policy has a finished run."""
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[one.name for one in TABLES[table]])
-
-
-@dataclass(frozen=True)
-class FailedRun:
-    """One policy in one run: why it failed, and what repeats it alone."""
-
-    scenario: str
-    policy: str
-    run: int
-    seed: int
-    reason: str
-    repeat: str
-
-    def __str__(self) -> str:
-        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,8 +336,8 @@ class Study(PolicyTables):
         for policy, records in self.records.items():
             regret = interval = share = "none"
             if policy in curves:
-                cut = curves[policy].within(0.0, self.largest_regret)
-                regret, *ends = (number_text(float(line[-1])) for line in (cut.mean, cut.low, cut.high))
+                lines = curves[policy].mean, curves[policy].low, curves[policy].high
+                regret, *ends = (number_text(float(line[-1])) for line in lines)
                 interval = " to ".join(ends) if len(records) > 1 else "needs 2 runs"
                 pulls = self.pulled(policy)[:, -1]
                 share = "none" if all_equal(self.means) else f"{pulls[:, self.best].sum() / pulls.sum():.1%}"
@@ -382,11 +367,8 @@ class Study(PolicyTables):
 
     def _intervals(self) -> dict[str, intervals.Interval]:
         """The regret at every checkpoint with its interval, of the policies that have finished runs."""
-        return {
-            policy: self._cut(self.regret(policy), self._largest_regrets)
-            for policy, runs in self.records.items()
-            if len(runs)
-        }
+        finished = [policy for policy, records in self.records.items() if len(records)]
+        return {policy: self._cut(self.regret(policy), self._largest_regrets) for policy in finished}
 
     @staticmethod
     def _cut(regret: Floats, most: Floats | float) -> intervals.Interval:

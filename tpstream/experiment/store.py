@@ -57,6 +57,21 @@ class RunResult:
     failure: str | None = None
 
 
+@dataclass(frozen=True)
+class FailedRun:
+    """One policy in one run: why it failed, and what repeats it alone."""
+
+    scenario: str
+    policy: str
+    run: int
+    seed: int
+    reason: str
+    repeat: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
+
+
 class _Packed(msgspec.Struct, array_like=True):
     """One measure as it is stored; whole numbers as differences along the first axis, which are small."""
 

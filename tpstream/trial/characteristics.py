@@ -12,7 +12,8 @@ from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import Interval, t_interval, wilson_interval
 from tpstream.analysis.logs import gather
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
-from tpstream.experiment.result import FailedRun, Study
+from tpstream.experiment.result import Study
+from tpstream.experiment.store import FailedRun
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.display import PolicyTables, Summary
