@@ -50,7 +50,7 @@ for words in {commands!r}:
 """
     assert len(commands) > 5
     run(tmp_path, "-c", code)
-    listed = re.findall(r"`([\w.]+\.(?:csv|json|parquet|sqlite))`", GUIDE)
+    listed = dict.fromkeys(re.findall(r"`([\w.]+\.(?:csv|json|parquet|sqlite))`", GUIDE))
     assert len(listed) == 12
     missing = [name for name in listed if not (tmp_path / "logs/first" / name).exists()]
     assert missing == ["money.csv"]  # the rewards of that study are not money
