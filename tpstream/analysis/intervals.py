@@ -32,6 +32,8 @@ MOST_CORRECTED = 1000
 """Up to this many runs the bootstrap is bias-corrected; beyond, that changes nothing and takes long."""
 CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
 """The kinds of policies whose regrets define what the delay costs."""
+INFORMED = ("oracle", "ucb1")
+"""Kinds of policies that are told what no real policy can know: the means, or a pull's total at once."""
 
 
 @dataclass(frozen=True, eq=False)

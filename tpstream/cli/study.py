@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
-INFORMED = ("oracle", "ucb1")
-"""Kinds of policies that are told what no real policy can know: the means, or a pull's total at once."""
 NOTES = f"{CODES}\n\n{COLUMNS}"
 
 
@@ -253,6 +251,8 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
 
 def _yardstick(table: "pd.DataFrame") -> str | None:
     """The policy with the smallest regret, without those that are told what cannot be known; None if none is left."""
+    from tpstream.analysis.intervals import INFORMED
+
     usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
     return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
 
