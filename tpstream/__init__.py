@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.analysis.diagnose import Diagnosis as Diagnosis, diagnose as diagnose
     from tpstream.analysis.log_regret import LogRegret as LogRegret, log_regret as log_regret
     from tpstream.experiment.compare import compare as compare
+    from tpstream.experiment.league import League as League, league as league
     from tpstream.experiment.result import Study as Study
     from tpstream.experiment.sweep import Sweep as Sweep, sweep as sweep
     from tpstream.log.reader import Log as Log, read_log as read_log, read_logs as read_logs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
 
 __all__ = [
     "Diagnosis",
+    "League",
     "Log",
     "LogRegret",
     "Parameters",
@@ -48,6 +50,7 @@ __all__ = [
     "compare",
     "compiled",
     "diagnose",
+    "league",
     "load_plugin",
     "log_regret",
     "read_log",
@@ -65,6 +68,7 @@ _PUBLIC = {
     "analysis.diagnose": ("Diagnosis", "diagnose"),
     "analysis.log_regret": ("LogRegret", "log_regret"),
     "experiment.compare": ("compare",),
+    "experiment.league": ("League", "league"),
     "experiment.result": ("Study",),
     "experiment.sweep": ("Sweep", "sweep"),
     "log.reader": ("Log", "read_log", "read_logs"),

@@ -6,7 +6,7 @@ import pytest
 from command import Command, tpstream
 from studies import small
 
-from tpstream import compare, log_regret, trial
+from tpstream import compare, league, log_regret, trial
 from tpstream.analysis.columns import TABLES
 
 __all__ = ["tpstream"]
@@ -28,6 +28,8 @@ def test_tables_have_the_columns_of_the_register(tmp_path: Path) -> None:
     study = compare(small(currency="EUR"), ["ucb1", "delayed-ucb1", "uniform"], runs=2, logs=tmp_path)
     judged = trial(small(), ["ucb1"], runs=2)
     tables = study.tables() | {"value": study.value(), "trial": judged.table(), "choices": judged.choices()}
+    found = league([small()], ["tp-ucb-ew"], runs=1)
+    tables |= {"league": found.table(), "league_cells": found.cells(), "refused": found.refused()}
     tables |= {"outcomes": judged.results(), "regret": log_regret(tmp_path).table()}
     assert {name: list(table) for name, table in tables.items()} == {
         name: [column.name for column in columns] for name, columns in TABLES.items()

@@ -100,15 +100,16 @@ class League(PolicyTables):
 
     def _row(self, policy: Any, cells: pd.DataFrame) -> dict[str, object]:
         known = cells.dropna(subset=["of_fixed"])
-        worst = None if known.empty else known.loc[known["of_fixed"].idxmax()]
+        shares = dict(zip(known["world"], known["of_fixed"], strict=True))
+        worst = max(shares, key=lambda world: shares[world], default=None)
         return {
             "policy": policy,
             "worlds": len(cells),
             "first": int((cells["rank"] == 1).sum()),
             "mean_rank": float(cells["rank"].mean()),
             "mean": float(known["of_fixed"].mean()),
-            "worst": np.nan if worst is None else float(worst["of_fixed"]),
-            "worst_world": None if worst is None else worst["world"],
+            "worst": np.nan if worst is None else float(shares[worst]),
+            "worst_world": worst,
             "microseconds": float(cells["microseconds"].median()),
         }
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tpstream.analysis.intervals import INFORMED, fieller_interval, paired, t_interval
+from tpstream.analysis.intervals import INFORMED, fieller_interval, paired
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats
 
@@ -62,8 +62,9 @@ def judge(world: str, study: Study) -> list[dict[str, object]]:
     """The rows of `League.cells` for one world."""
     finals, best = final_regrets(study), best_policy(study)
     rows = []
+    means = {str(row["policy"]): row for row in study.table().to_dict("records")}
     for policy, own in finals.items():
-        mean = study.table().set_index("policy").loc[policy]
+        mean = means[policy]
         better = sum(
             paired("", "", *common_runs(own, other)).low > 0 for name, other in finals.items() if name != policy
         )
@@ -86,8 +87,8 @@ def conclude(study: Study) -> list[str]:
     if best is None:
         return [study.no_best_arm or "no policy finished a run"]
     finals = final_regrets(study)
-    table = study.table().set_index("policy")
-    row, runs = table.loc[best], len(finals[best])
+    row = next(row for row in study.table().to_dict("records") if row["policy"] == best)
+    runs = len(finals[best])
     share = ratio(finals[best], finals[FIXED])[0] if FIXED in finals else np.nan
     of_fixed = "" if np.isnan(share) or best == FIXED else f", {share:.1%} of what fixed randomisation loses"
     interval = "" if np.isnan(row["low"]) else f" (95 % interval {row['low']:,.0f} to {row['high']:,.0f})"

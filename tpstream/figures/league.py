@@ -1,6 +1,7 @@
 """The figure of a league: what each policy loses in each world, as a share of what fixed randomisation loses."""
 
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 DARK = 0.55
 """Cells with a larger share than this are dark, and get white text."""
+FRAME = "#EE7733"
 MOST = 1.0
 """Shares are coloured up to this: a policy that loses as much as fixed randomisation learns nothing."""
 
@@ -29,6 +31,8 @@ def league_figure(path: str | Path | None, shares: pd.DataFrame, ranks: pd.DataF
     ranks
         The ranks in the same form; cells of rank 1 get a frame.
     """
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 (Matplotlib is slow to import)
+
     policies, worlds = list(shares.index), list(shares.columns)
     width, height = 3.2 + 0.62 * len(worlds), 2.2 + 0.32 * len(policies)
     with style.new_figure(path, width, height) as figure:
@@ -48,14 +52,8 @@ def league_figure(path: str | Path | None, shares: pd.DataFrame, ranks: pd.DataF
             weight = "bold" if first[row, column] else "normal"
             axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8, fontweight=weight)
             if first[row, column]:
-                frame = (column - 0.46, row - 0.44), 0.92, 0.88
-                axes.add_patch(_rectangle(*frame))
-        title = "Regret as a share of what fixed randomisation loses; framed: no policy loses less beyond chance"
-        figure.text(0.01, 0.01, title, ha="left", va="bottom", fontsize=9, color=style.GREY)
+                frame = Rectangle((column - 0.46, row - 0.44), 0.92, 0.88, fill=False, edgecolor=FRAME, linewidth=1.6)
+                axes.add_patch(frame)
+        about = "Regret as a share of what fixed randomisation loses. Framed: no policy loses less beyond chance."
+        figure.supxlabel("\n".join(wrap(about, int(13 * width))), x=0.01, ha="left", fontsize=9, color=style.GREY)
     return figure
-
-
-def _rectangle(corner: tuple[float, float], width: float, height: float) -> "object":
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 (Matplotlib is slow to import)
-
-    return Rectangle(corner, width, height, fill=False, edgecolor="#EE7733", linewidth=1.6)
