@@ -35,7 +35,7 @@ def test_numbers_are_those_of_the_studies(found: League) -> None:
     """Shares are ratios of mean regrets, computed here once more from the regrets of the runs."""
     for world, study in found.studies.items():
         means = {policy: study.regret(policy)[:, -1].mean() for policy in study.records}
-        cells = found.cells().query("world == @world").set_index("policy")
+        cells = found.cells().set_index(["world", "policy"]).loc[world]
         for policy, mean in means.items():
             assert cells.loc[policy, "regret"] == pytest.approx(mean)
             assert cells.loc[policy, "of_fixed"] == pytest.approx(mean / means["uniform"])
@@ -53,8 +53,7 @@ def test_ranks_count_who_is_better_beyond_chance(found: League) -> None:
                 gap = own - other
                 half = 2.570582 * gap.std(ddof=1) / np.sqrt(6)  # Student's quantile at 5 degrees of freedom
                 better += bool(gap.mean() - half > 0)
-            rank = found.cells().query("world == @world and policy == @policy")["rank"].item()
-            assert rank == 1 + better
+            assert found.matrix("rank").loc[policy, world] == 1 + better
 
 
 def test_the_table_has_the_worst_world(found: League) -> None:
