@@ -18,9 +18,9 @@ from tpstream.analysis.money import MEASURES, money_table
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import FailedRun, Records
-from tpstream.figures.style import policy_colours, regret_figure, run_count
+from tpstream.figures.style import regret_figure, run_count
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.display import Curve, PolicyTables, Summary, counted, number_text
+from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -332,26 +332,9 @@ class Study(PolicyTables):
         return money_figure(path, title, self.rounds, curves, earned, best, self.currency, **shown)
 
     def _summary(self) -> Summary:
-        curves, colours, rows = self._intervals(), policy_colours(self.records), []
-        for policy, records in self.records.items():
-            regret = interval = share = "none"
-            if policy in curves:
-                lines = curves[policy].mean, curves[policy].low, curves[policy].high
-                regret, *ends = (number_text(float(line[-1])) for line in lines)
-                interval = " to ".join(ends) if len(records) > 1 else "needs 2 runs"
-                pulls = self.pulled(policy)[:, -1]
-                share = "none" if all_equal(self.means) else f"{pulls[:, self.best].sum() / pulls.sum():.1%}"
-            row = {"policy": policy, "runs": f"{len(records):,}", "regret": regret, "95 % interval": interval}
-            rows.append(row | {"on best arm": share})
-        failed = [f"{counted(len(self.failures), 'run')} failed; see failed()"] if self.failures else []
-        return Summary(
-            f"Study of {self.name}: {counted(int(self.rounds[-1]), 'round')}, seed {self.seed}",
-            (),
-            rows,
-            [*failed, *filter(None, [self.no_best_arm])],
-            {policy: Curve(self.rounds, curve.mean, colours[policy]) for policy, curve in curves.items()},
-            ("round", "pseudo-regret"),
-        )
+        from tpstream.experiment.shown import summarise  # noqa: PLC0415 (it needs this module)
+
+        return summarise(self, self._intervals())
 
     def _of(self, policy: str) -> Records:
         if policy not in self.records:
