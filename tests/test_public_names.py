@@ -6,6 +6,7 @@ import pickle
 import pydoc
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tpstream.model.errors import TpstreamError, UnknownNameError, did_you_mean
 
 NEEDED = {"Run", "Scenario", "Study", "TpstreamError", "compare", "read_log", "simulate"}
 HEAVY = ("matplotlib", "numba", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "simpy")
+UNNEEDED = ("matplotlib", "pandas", "pyarrow", "scipy.special", "scipy.stats", "simpy")
 CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, TpstreamError)]
 
 
@@ -152,17 +154,29 @@ def test_importing_is_light() -> None:
     assert finish(start_python(code)) == "[]\n"
 
 
-def test_help_is_light() -> None:
-    """`tpstream --help` loads none of the heavy packages."""
+def loaded_by(words: Sequence[str], names: Sequence[str]) -> str:
+    """Which of these modules a command loads."""
     code = f"""
 import sys
 from tpstream.cli.app import main
-sys.argv = ["tpstream", "--help"]
+sys.argv = ["tpstream", *{list(words)}]
 try:
     main()
 finally:
-    sys.stderr.write(str([name for name in {HEAVY} if name in sys.modules]))
+    sys.stderr.write(str([name for name in {list(names)} if name in sys.modules]))
 """
-    process = start_python(code)
+    process = start_python(code, TPSTREAM_NOTES="0")
     _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (0, "[]")
+    assert process.returncode == 0
+    return told
+
+
+def test_help_is_light() -> None:
+    """`tpstream --help` loads none of the heavy packages."""
+    assert loaded_by(["--help"], HEAVY) == "[]"
+
+
+def test_a_short_run_is_light() -> None:
+    """A run that prints its result loads no package for tables, files, figures, statistics or SimPy's timeline."""
+    words = ["run", "setting-1", "--horizon", "300", "-p", "ucb1", "-p", "uniform"]
+    assert loaded_by(words, UNNEEDED) == "[]"

@@ -26,6 +26,8 @@ import numpy as np
 from tpstream.model.arrays import Floats
 
 LEVEL = 0.95
+NORMAL_QUANTILE = 1.959963984540054
+"""The standard normal quantile of (1 + LEVEL) / 2; a number, since a short run needs no SciPy."""
 RESAMPLES = 2000
 """The number of bootstrap resamples."""
 MOST_CORRECTED = 1000
@@ -103,9 +105,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """
     if trials == 0:
         return np.nan, np.nan
-    from scipy.special import ndtri  # noqa: PLC0415 (a short run needs no SciPy)
-
-    z, share = float(ndtri((1 + LEVEL) / 2)), successes / trials
+    z, share = NORMAL_QUANTILE, successes / trials
     scale = 2 * (trials + z**2)
     centre = (2 * trials * share + z**2) / scale
     half = z / scale * math.sqrt(4 * trials * share * (1 - share) + z**2)

@@ -18,16 +18,18 @@ pull in the order of their arrival. So the sums are the same, bit for bit, in ev
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events
 from tpstream.model.numba_support import compiled, compiled_loop
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
 
 MEASURES = ("earned", "outstanding", "late", "lost_parts")
 """What a run reports where rewards are money, each with a value for every checkpoint."""
@@ -177,12 +179,14 @@ def money_table(
     means: Floats,
     rounds: Ints,
     places: Ints,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """The table `money`: for each policy and round at these places the mean over runs of each measure, with intervals.
 
     `found` has for each policy its measures by name, and `regret` the pseudo-regret, all of the shape (runs, rounds);
     what the pulls are expected to pay is what the best arm would pay on average minus the pseudo-regret.
     """
+    import pandas as pd  # noqa: PLC0415 (a short run that prints its result needs no pandas)
+
     frames = []
     for policy, measures in found.items():
         columns: dict[str, object] = {"policy": policy, "round": rounds[places], "runs": len(regret[policy])}

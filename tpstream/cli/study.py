@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -170,14 +170,13 @@ def show_study(
     against: str | None = None,
 ) -> None:
     """Print the result of a comparison, and the value of partial information if it was asked for."""
-    table = study.table()
     if output.as_json:
         shown = {
             "scenario": study.name,
             "seed": study.seed,
             "rounds": int(study.rounds[-1]),
             "no_best_arm": study.no_best_arm,
-            "policies": records(table),
+            "policies": records(study.table()),
             "curves": records(study.curves(study.chosen)),
             **money_json(study),
             "contrasts": records(study.contrasts()),
@@ -216,7 +215,7 @@ def _row(row: dict[Any, Any]) -> dict[str, str]:
 
 def printed_rows(study: "Study") -> list[dict[str, str]]:
     """The rows of a study as they are printed."""
-    return [_row(row) for row in study.table().to_dict("records")]
+    return [_row(row) for row in study.rows]
 
 
 def _show_arms(study: "Study") -> None:
@@ -240,21 +239,21 @@ def _show_rounds(study: "Study") -> None:
 
 def _show_contrasts(study: "Study", against: str | None) -> None:
     """The other policies against one of them, paired by run; two runs are needed for an interval."""
-    table = study.table()
-    yardstick = against or _yardstick(table)
-    if yardstick is None or len(table) < 2 or table["runs"].min() < 2:  # noqa: PLR2004 (two policies and two runs)
+    yardstick = against or _yardstick(study.rows)
+    runs = [row["runs"] for row in study.rows]
+    if yardstick is None or len(runs) < 2 or min(runs) < 2:  # noqa: PLR2004 (two policies and two runs)
         return
-    others = [study.contrast(policy, yardstick) for policy in table["policy"] if policy != yardstick]
+    others = [study.contrast(policy, yardstick) for policy in study.records if policy != yardstick]
     rows = [show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"} for one in others]
     print_table(rows, title=f"against {yardstick}, run by run on the same random numbers")
 
 
-def _yardstick(table: "pd.DataFrame") -> str | None:
+def _yardstick(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """The policy with the smallest regret, without those that are told what cannot be known; None if none is left."""
     from tpstream.analysis.intervals import INFORMED
 
-    usable = table[[str(policy).lower().partition(":")[0] not in INFORMED for policy in table["policy"]]]
-    return None if usable.empty else str(usable["policy"].iloc[int(usable["regret"].argmin())])
+    usable = [row for row in rows if row["runs"] and row["policy"].lower().partition(":")[0] not in INFORMED]
+    return min(usable, key=lambda row: row["regret"])["policy"] if usable else None
 
 
 def _show_value(value: "pd.DataFrame") -> None:

@@ -13,9 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
@@ -24,6 +22,9 @@ from tpstream.model.errors import StudyError
 from tpstream.scenario.messages import quote
 from tpstream.scenario.overrides import Labelled
 from tpstream.scenario.source_code import file_hash, source_files
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
 
 NAME = "study.json"
 CODE = "code"
@@ -169,7 +170,7 @@ def write_whole(path: Path, content: bytes) -> None:
     partly.replace(path)
 
 
-def export(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+def export(folder: Path, tables: "Mapping[str, pd.DataFrame]") -> None:
     """Write a study's tables into its folder, each file in whole.
 
     The results of the runs are written in three formats. Times are in a table of their own, since no two studies take

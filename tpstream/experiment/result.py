@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tpstream.analysis import intervals
@@ -24,13 +23,23 @@ from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
 
 if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-def _stacked(frames: Sequence[pd.DataFrame], table: str) -> pd.DataFrame:
+def _frame(rows: Any, columns: list[str] | None = None) -> "pd.DataFrame":
+    """A table of rows or columns."""
+    import pandas as pd  # noqa: PLC0415 (a short run that prints its result needs no pandas)
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _stacked(frames: "Sequence[pd.DataFrame]", table: str) -> "pd.DataFrame":
     """The frames of policies as one table; with its columns and without rows if no policy has a finished run."""
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[one.name for one in TABLES[table]])
+    import pandas as pd  # noqa: PLC0415 (as in _frame)
+
+    return pd.concat(frames, ignore_index=True) if frames else _frame([], [one.name for one in TABLES[table]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +131,7 @@ class Study(PolicyTables):
             self._cache[policy] = regret, pulls
         return self._cache[policy]
 
-    def tables(self) -> dict[str, pd.DataFrame]:
+    def tables(self) -> "dict[str, pd.DataFrame]":
         """All tables by name: what a study's folder gets as files; `money` is there if rewards are money."""
         tables = {
             "table": self.table(),
@@ -135,7 +144,7 @@ class Study(PolicyTables):
         }
         return tables if self.currency is None else {**tables, "money": self.money()}
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """Final regret and how well the best arm was found, a row for each policy.
 
         `low` and `high` are Student's 95 % interval, cut at 0 and at the largest possible regret; `bootstrap_low` and
@@ -144,14 +153,14 @@ class Study(PolicyTables):
         number has its mean over the runs and Student's interval. If all arms are equally good (`no_best_arm`), what is
         about the best arm is NaN.
         """
-        return pd.DataFrame(self._rows)
+        return _frame(self.rows)
 
     @cached_property
-    def _rows(self) -> list[dict[str, object]]:
-        """The rows of the table; computed once, since the bootstrap takes long."""
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of `table` as dictionaries; computed once, since the bootstrap takes long."""
         return [self._row(policy) for policy in self.records]
 
-    def _row(self, policy: str) -> dict[str, object]:
+    def _row(self, policy: str) -> dict[str, Any]:
         records, finals = self.records[policy], self.regret(policy)[:, -1]
         failed = sum(failure.policy == policy for failure in self.failures)
         if not len(records):
@@ -194,7 +203,7 @@ class Study(PolicyTables):
         found: Bools = ~((pulls == most) & ~self.best).any(axis=-1)
         return found
 
-    def results(self) -> pd.DataFrame:
+    def results(self) -> "pd.DataFrame":
         """A row for each policy, run and chosen round: regret, share of the best arm, most pulled arm."""
         frames = []
         places = self._places(self.chosen)
@@ -210,19 +219,19 @@ class Study(PolicyTables):
                 "best_found": self._found_best(pulls),
                 **{name: np.repeat(self.measure(policy, name), len(places)) for name in self._number_names(policy)},
             }
-            frames.append(pd.DataFrame(columns))
-        return pd.concat(frames, ignore_index=True)
+            frames.append(_frame(columns))
+        return _stacked(frames, "results")
 
-    def curves(self, rounds: Sequence[int] | Ints | None = None) -> pd.DataFrame:
+    def curves(self, rounds: Sequence[int] | Ints | None = None) -> "pd.DataFrame":
         """Mean regret with its 95 % interval at these checkpoints (default: all); a row for each policy and round."""
         wanted = self.rounds if rounds is None else np.asarray(rounds, dtype=np.int64)
         places, frames = self._places(wanted), []
         for policy, curve in self._intervals().items():
             columns = {"regret": curve.mean[places], "low": curve.low[places], "high": curve.high[places]}
-            frames.append(pd.DataFrame({"policy": policy, "round": wanted, **columns}))
+            frames.append(_frame({"policy": policy, "round": wanted, **columns}))
         return _stacked(frames, "curves")
 
-    def money(self, rounds: Sequence[int] | Ints | None = None) -> pd.DataFrame:
+    def money(self, rounds: Sequence[int] | Ints | None = None) -> "pd.DataFrame":
         """What was earned, expected, outstanding, late and lost at these checkpoints (default: all), with intervals.
 
         A row for each policy and round; docs/columns.md defines the columns. StudyError if rewards are not money.
@@ -241,15 +250,15 @@ class Study(PolicyTables):
         finals = self.regret(first)[here, -1], self.regret(second)[there, -1]
         return paired(first, second, *finals, most=self.largest_regret)
 
-    def contrasts(self) -> pd.DataFrame:
+    def contrasts(self) -> "pd.DataFrame":
         """The contrast of every two policies, a row each."""
-        return pd.DataFrame(self._contrasts, columns=list(Contrast.__dataclass_fields__))
+        return _frame(self._contrasts, list(Contrast.__dataclass_fields__))
 
     @cached_property
     def _contrasts(self) -> list[dict[str, object]]:
         return [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
 
-    def value(self, clairvoyant: str = intervals.CLAIRVOYANT, waiting: str = intervals.WAITING) -> pd.DataFrame:
+    def value(self, clairvoyant: str = intervals.CLAIRVOYANT, waiting: str = intervals.WAITING) -> "pd.DataFrame":
         """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.
 
         The cost is the regret of the `waiting` policy minus that of the `clairvoyant` one; both must be in the study.
@@ -262,9 +271,9 @@ class Study(PolicyTables):
                 self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)
             )
             found.append({"policy": policy, **intervals.recovery(own, late, seen, self.largest_regret)})
-        return pd.DataFrame(found)
+        return _frame(found)
 
-    def pulls(self) -> pd.DataFrame:
+    def pulls(self) -> "pd.DataFrame":
         """How often each policy pulled each arm in the end, with its 95 % interval; a row for each arm."""
         frames = []
         for policy, records in self.records.items():
@@ -273,20 +282,20 @@ class Study(PolicyTables):
                 spread = intervals.t_interval(pulls).within(0, int(self.rounds[-1]))
                 columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
                 share = spread.mean / self.rounds[-1]
-                frames.append(pd.DataFrame({"policy": policy, "arm": self.arms, **columns, "share": share}))
+                frames.append(_frame({"policy": policy, "arm": self.arms, **columns, "share": share}))
         return _stacked(frames, "pulls")
 
-    def times(self) -> pd.DataFrame:
+    def times(self) -> "pd.DataFrame":
         """The seconds that every run took."""
         frames = [
-            pd.DataFrame({"policy": policy, "run": records.runs, "seconds": records.seconds})
+            _frame({"policy": policy, "run": records.runs, "seconds": records.seconds})
             for policy, records in self.records.items()
         ]
-        return pd.concat(frames, ignore_index=True)
+        return _stacked(frames, "times")
 
-    def failed(self) -> pd.DataFrame:
+    def failed(self) -> "pd.DataFrame":
         """The runs that failed, why, and how to repeat each alone."""
-        return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
+        return _frame([asdict(one) for one in self.failures], list(FailedRun.__dataclass_fields__))
 
     def plot(
         self,

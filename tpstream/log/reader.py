@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader
 from tpstream.log.schema import Header
@@ -17,6 +16,7 @@ from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Eve
 from tpstream.model.registry import load_object
 
 if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -110,7 +110,7 @@ class Log(Displayed):
                 raise LogError(f"{rows} of {pulls} pulls have {name}; give them for all or for none")
         return columns
 
-    def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> pd.DataFrame:
+    def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> "pd.DataFrame":
         """The log as a DataFrame, a row for each event; all columns, or only those named."""
         names = COLUMN_NAMES if columns is None else columns
         table = frame(self.columns(_with_kind(names), kinds))
@@ -197,8 +197,10 @@ def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
     }
 
 
-def frame(columns: Columns) -> pd.DataFrame:
+def frame(columns: Columns) -> "pd.DataFrame":
     """Columns as a table; kinds are a category, and what only pulls have is None or NaN for other events."""
+    import pandas as pd  # noqa: PLC0415 (slow to load, and not needed to write a log)
+
     table: dict[str, Any] = {
         name: spread(rows, columns["kind"]) if COLUMN[name].per_pull else rows for name, rows in columns.items()
     }

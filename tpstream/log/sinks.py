@@ -2,10 +2,9 @@
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
-import pandas as pd
 from pydantic import BaseModel
 
 from tpstream.log.reader import frame
@@ -13,6 +12,9 @@ from tpstream.log.schema import Header
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.settings import Settings
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
 
 
 class SinkKind(Protocol):
@@ -62,6 +64,6 @@ class MemorySink:
         """Keep the events."""
         self.batches.append(events)
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """All events so far as a table."""
         return frame(Events.join(self.batches).columns())

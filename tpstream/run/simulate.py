@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-import pandas as pd
 
 from tpstream.analysis.intervals import t_interval
 from tpstream.analysis.regret import checkpoints, no_best_arm, regret_by_round
@@ -25,6 +24,7 @@ from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
+    import pandas as pd  # slow to load: imported where a table is made
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -58,11 +58,13 @@ class Run(Displayed):
         """The cumulative pseudo-regret after every round."""
         return regret_by_round(self.arms, self.scenario.means)
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """The run as a DataFrame, a row for each round: `round`, `arm` (from 0), and `regret` up to this round."""
+        import pandas as pd  # noqa: PLC0415 (slow to load, and a run alone needs no tables)
+
         return pd.DataFrame({"round": np.arange(1, len(self.arms) + 1), "arm": self.arms, "regret": self.regret})
 
-    def events(self) -> pd.DataFrame:
+    def events(self) -> "pd.DataFrame":
         """Every event of the run, a row each; the run is repeated to get them, which gives the same events."""
         sink = MemorySink()
         _run_alone(self.scenario, self.choice, self.seed, self.run, RunOptions(sinks=(sink,)))
