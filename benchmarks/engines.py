@@ -6,8 +6,8 @@ can get: NumPy draws the rewards of as many pulls of each arm as the policy made
 model itself, and adds up the parts of every block once. Setting 1 of the paper: 10 arms, span 100, 20 groups. Every
 figure is processor time, the best of several turns, taken in alternation; SimPy and plain Python run over fewer rounds
 and are compared per round. Then: the cost of a round as the horizon grows, of TP-UCB-EW as the groups grow, and of UCB1
-as the span grows, where the draws, which must grow, are shown apart. Last: what a log costs, of only the pulls and of
-every event.
+as the span grows, where the draws, which must grow, are shown apart. Then: what a log costs, of only the pulls and of
+every event. Last: a tiny run of 300 rounds, as studies of small trials have thousands of, against the floor.
 
     python benchmarks/engines.py [--horizon 100000] [--turns 10]
 """
@@ -153,6 +153,20 @@ def as_it_is_logged(horizon: int, turns: int) -> None:
         print(f"{name:14}{seconds / horizon * 1e9:>13.0f}{seconds / times[0]:>7.2f}{size:>13,}")
 
 
+def as_it_is_tiny(turns: int) -> None:
+    """A run of 300 rounds, whose blocks are hardly used, against the floor."""
+    scenario = setting(300)
+    print(f"\n{'a run of 300 rounds':22}{'ms':>7}{'floor':>7}{'ratio':>7}")
+    for policy in POLICIES:
+        arms = decide_all(scenario, policy)
+        whole, lowest = best(
+            20 * turns,
+            lambda policy=policy: decide_all(scenario, policy),
+            lambda arms=arms: floor(scenario, arms),
+        )
+        print(f"{policy:22}{whole * 1e3:>7.2f}{lowest * 1e3:>7.2f}{whole / lowest:>7.2f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -167,6 +181,7 @@ def main() -> None:
     as_it_grows("groups", "tp-ucb-ew", {n: setting(horizon, groups=n) for n in (10, 20, 50, 100)}, turns)
     as_it_grows("span", "ucb1", {n: setting(horizon, span=n) for n in (20, 100, 500)}, turns)
     as_it_is_logged(horizon, max(3, turns // 3))
+    as_it_is_tiny(turns)
 
 
 if __name__ == "__main__":

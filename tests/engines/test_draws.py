@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from worlds import PlainArm, Run, run_world, table_of, table_world, table_worlds, world_of
 
+from tpstream.engines import draws as draws_module
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import RewardError
@@ -46,6 +47,21 @@ def test_streams_are_keyed_as_designed(seed: int, run: int, purpose: str, arm: i
     """A stream is SeedSequence(seed, spawn_key=(run, purpose, arm)), with purposes numbered in the design's order."""
     stream = open_stream(seed, run, Purpose[purpose.upper()], arm)
     assert stream.random(4).tolist() == literal_stream(seed, run, purpose, arm).random(4).tolist()
+
+
+def test_only_streams_that_are_used_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arm that is not pulled, and delays that the world does not have, cost no stream."""
+    opened: list[tuple[Purpose, int]] = []
+
+    def spy(seed: int, run: int, purpose: Purpose, arm: int = 0) -> np.random.Generator:
+        opened.append((purpose, arm))
+        return open_stream(seed, run, purpose, arm)
+
+    monkeypatch.setattr(draws_module, "open_stream", spy)
+    reader = DrawsReader(Draws(uniform_world()))
+    for arm in (2, 0, 2):
+        reader.next_block(arm)
+    assert opened == [(Purpose.REWARDS, 2), (Purpose.REWARDS, 0)]
 
 
 @settings(max_examples=15)

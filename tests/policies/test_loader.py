@@ -15,6 +15,7 @@ from studies import finish, small, start_python
 from tpstream import simulate
 from tpstream.engines import compiled_general_loop, compiled_plain_loop
 from tpstream.model import events, numba_support
+from tpstream.model.errors import PolicyError
 from tpstream.policies import handlers, index, loader
 from tpstream.policies.loader import cache_folder, fingerprint
 from tpstream.policies.tp_ucb_fr import POLICY as FR
@@ -163,6 +164,22 @@ def test_a_policy_of_a_shell_or_notebook() -> None:
         cell: dict[str, Any] = {"__name__": "__main__"}
         exec(compile(USERS_POLICY.replace("STEP = 1", f"STEP = {step}"), "<stdin>", "exec"), cell)  # noqa: S102
         assert simulate(small(), cell["POLICY"]).arms.tolist()[:4] == arms
+
+
+def test_a_copied_policy_is_refused(tmp_path: Path) -> None:
+    """Two classes of states with one name and the same fields slow each other down, so the second policy is refused."""
+    first = load(tmp_path / "policy.py", USERS_POLICY).POLICY
+    copied = USERS_POLICY.replace('"in-turn"', '"in-turn-again"')
+    simulate(small(), first)
+    remedy = (
+        r"policy 'in-turn-again': its state InTurnState \(.*copy.py\) has the name and the fields of another policy's "
+        r"\(.*policy.py\), which would make runs several times slower; rename the class"
+    )
+    for engine in ("compiled", "simpy"):
+        with pytest.raises(PolicyError, match=remedy):
+            simulate(small(), load(tmp_path / "copy.py", copied).POLICY, engine=engine)
+    renamed = load(tmp_path / "renamed.py", copied.replace("InTurnState", "AgainState")).POLICY
+    assert simulate(small(), renamed).arms.tolist() == simulate(small(), first).arms.tolist()
 
 
 def test_policies_of_one_factory(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def policy_with(folder: Path, old: str, new: str) -> SharedPolicy:
     assert POLICY.count(old) == 1
     file = folder / "mistaken.py"
     file.write_text(POLICY.replace(old, new))
-    module = ModuleType(f"users_mistake_{folder.name}")
+    module = ModuleType("users_mistake")  # each takes the place of the last, so that their states are not copies
     sys.modules[module.__name__] = module
     exec(compile(file.read_text(), str(file), "exec"), vars(module))  # noqa: S102
     policy: SharedPolicy = module.POLICY

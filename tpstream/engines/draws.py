@@ -56,11 +56,15 @@ class Draws:
         arms = range(world.problem.arms)
         self.world = world
         self._readers = readers
-        self._rewards = [open_stream(world.seed, world.run, Purpose.REWARDS, arm) for arm in arms]
-        self._delays = [open_stream(world.seed, world.run, Purpose.DELAYS, arm) for arm in arms]
-        self._recorded = [isinstance(model, Recorded) for model in world.rewards.arms]  # slow to ask for every block
+        self._streams: dict[tuple[Purpose, int], np.random.Generator] = {}
         self._drawn = [0 for _ in arms]
         self._kept: dict[tuple[int, int], tuple[Block, int]] = {}
+
+    def _stream(self, purpose: Purpose, arm: int) -> np.random.Generator:
+        """The stream of an arm, opened when it is first needed: that takes as long as a short block."""
+        if (purpose, arm) not in self._streams:
+            self._streams[purpose, arm] = open_stream(self.world.seed, self.world.run, purpose, arm)
+        return self._streams[purpose, arm]
 
     def block(self, arm: int, number: int) -> Block:
         """The arm's block of that number; a reader takes each once, in order."""
@@ -77,11 +81,11 @@ class Draws:
         """The rewards of the arm's next block and their totals, checked; fewer than a block where a record ends."""
         model, name, first = self.world.rewards.arms[arm], self.world.problem.names[arm], self._drawn[arm]
         try:
-            if not self._recorded[arm]:
-                block, expected = model.sample(self._rewards[arm], BLOCK), BLOCK
-            else:
+            if hasattr(model, "recorded"):  # isinstance would take as long as a short block
                 block = cast("Recorded", model).recorded(first, BLOCK)
                 expected = len(block)
+            else:
+                block, expected = model.sample(self._stream(Purpose.REWARDS, arm), BLOCK), BLOCK
         except TpstreamError:
             raise
         except Exception as error:
@@ -104,7 +108,7 @@ class Draws:
             timing.delays,
             rewards,
             arm,
-            self._delays[arm],
+            self._stream(Purpose.DELAYS, arm),
             timing.names,
             first=self._drawn[arm],
             arm_name=self.world.problem.names[arm],

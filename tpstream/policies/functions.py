@@ -8,6 +8,7 @@ import builtins
 import dis
 import inspect
 import random
+import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "on_closed": ("state", "arm", "slot", "credited"),
 }
 """The functions of a policy, and what each of them is given."""
+_state_classes: dict[tuple[str, tuple[str, ...]], type] = {}
+"""The class of states of each name and fields that this process has seen; Numba's own memory is as wide."""
 LIBRARIES = ("numpy", "numba", "math", "builtins")
 """Packages whose functions Numba knows itself."""
 LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
@@ -207,9 +210,29 @@ def check_state(state: Any, policy: SharedPolicy, label: str) -> None:
             kind = "an array of objects" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             what = f"its state has {kind} as the field {name!r}; make it an array of numbers, as in np.zeros((3, 4))"
             raise PolicyError(f"policy {label!r}: {what} ({where})")
+    check_class(type(state), label)
     clock = getattr(state, "clock", np.zeros(1))
     if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
         raise PolicyError(f"policy {label!r}: its state has clock = {clock!r}; make it np.zeros(1)")
+
+
+def check_class(state: Any, label: str) -> None:
+    """Refuse a class of states that has the name and the fields of another policy's: Numba confuses the two.
+
+    It then examines the state anew at every call, which makes runs several times slower and changes nothing else. A
+    class that was defined anew in the place of an old one, as by a changed plug-in or a notebook, is taken as it is.
+    """
+    other = _state_classes.setdefault((state.__name__, state._fields), state)
+    if other is state:
+        return
+    if getattr(sys.modules.get(other.__module__), other.__name__, None) is not other:
+        _state_classes[state.__name__, state._fields] = state
+        return
+    files = [Path(str(getattr(sys.modules.get(one.__module__), "__file__", one.__module__))) for one in (state, other)]
+    raise PolicyError(
+        f"policy {label!r}: its state {state.__name__} ({files[0]}) has the name and the fields of another policy's "
+        f"({files[1]}), which would make runs several times slower; rename the class"
+    )
 
 
 def check_arm(arm: object, problem: Problem, round: int, label: str) -> int:

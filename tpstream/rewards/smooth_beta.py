@@ -120,7 +120,7 @@ class SmoothBetaArm:
     @property
     def mean(self) -> float:
         """The expectation of a pull's cumulative reward: the sum over k of maximum / groups * a_k / (a_k + b_k)."""
-        return self.maximum * float(np.mean(self.a / (self.a + self.b)))
+        return self.maximum * float((self.a / (self.a + self.b)).mean())
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
