@@ -11,7 +11,8 @@ import pytest
 from studies import small
 
 from tpstream import simulate
-from tpstream.engines import engine as selection
+from tpstream.engines import compiled_engine, engine as selection
+from tpstream.engines.compiled_engine import note_memory
 from tpstream.engines.engine import obstacle, select
 from tpstream.model.errors import EngineError
 from tpstream.model.notes import NOTES
@@ -98,3 +99,19 @@ def test_compiling_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert line.startswith("level=info event=compiling policy=uniform")
     assert str(tmp_path) in line
     loader._load.cache_clear()
+
+
+def test_large_blocks_are_told_before_they_are_taken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Memory that grows with arms and span is told with its numbers, once; what no machine has is an error."""
+    monkeypatch.setattr(compiled_engine, "LARGE", 3 * 256 * 6 * 8)
+    note_memory.cache_clear()
+    for _ in range(2):
+        simulate(small(), "tp-ucb-fr")
+    told = [line for line in capsys.readouterr().err.splitlines() if "blocks of rewards" in line]
+    assert len(told) == 1
+    assert 'sum="3 arms x 256 pulls x span 6 x 8 bytes"' in told[0]
+    with pytest.raises(EngineError, match=r"take 2,048,000\.0 GB \(1,000,000 arms x 256 pulls x span 1,000,000 x 8"):
+        note_memory(10**6, 10**6)
+    note_memory.cache_clear()

@@ -5,6 +5,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from studies import PAPER, finish, read_lines, small, start_python
 
@@ -44,6 +45,13 @@ def test_two_processes_write_the_same_logs(tmp_path: Path) -> None:
     one, other = ({path.name: path.read_bytes() for path in sorted((tmp_path / seed).iterdir())} for seed in ("1", "2"))
     assert list(one) == sorted(f"{policy}.jsonl" for policy in PAPER)
     assert one == other
+
+
+def test_decisions_take_little_memory() -> None:
+    """The decisions of a run are kept in the smallest type that holds the numbers of its arms."""
+    wide = small(horizon=129, arms=[{"name": f"arm {number}", "maximum": 1.0 + number} for number in range(129)])
+    assert simulate(small(), "uniform").arms.dtype == np.int8
+    assert simulate(wide, "uniform", engine="simpy").arms.dtype == np.int16
 
 
 @pytest.mark.parametrize("policy", [*PAPER, "uniform", "oracle"])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.arrays import Arms, Bools, Floats, Ints
 
 LINEAR, GEOMETRIC = 101, 60
 """The number of checkpoints of a curve, evenly spaced and spaced by ratio, before equal ones are merged."""
@@ -52,7 +52,7 @@ def pseudo_regret(counts: Ints, means: Floats) -> Floats:
     return regret
 
 
-def regret_by_round(arms: Ints, means: Floats) -> Floats:
+def regret_by_round(arms: Arms, means: Floats) -> Floats:
     """The cumulative pseudo-regret after every round."""
     return np.cumsum(means.max() - means[arms])
 

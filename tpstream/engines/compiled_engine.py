@@ -4,6 +4,7 @@ The paper's world without a log has a loop of its own, which is driven here; com
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from tpstream.engines.compiled_plain_loop import DONE, PlainMemory
 from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus
 from tpstream.model.arrays import Ints
+from tpstream.model.errors import EngineError
+from tpstream.model.notes import logger
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies.base import Parameters, SharedPolicy
@@ -22,6 +25,30 @@ from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import init_state, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
+
+LARGE = 2**30
+"""From this many bytes on, a note says how much memory the blocks of rewards take."""
+
+
+@lru_cache(maxsize=64)
+def note_memory(arms: int, span: int) -> None:
+    """Say, before it is taken, how much memory the blocks of rewards take; refuse what no machine has."""
+    needed = arms * BLOCK * span * np.dtype(np.float64).itemsize
+    said = f"{arms:,} arms x {BLOCK} pulls x span {span:,} x 8 bytes"
+    if needed >= LARGE:
+        logger().warning(
+            "the blocks of rewards take much memory",
+            gigabytes=round(needed / 1e9, 1),
+            sum=said,
+            remedy="fewer arms or a shorter span; each worker process takes as much",
+        )
+    try:
+        np.empty(needed // 8)
+    except MemoryError:
+        raise EngineError(
+            f"the blocks of rewards take {needed / 1e9:,.1f} GB ({said}), which this machine does not have; "
+            f"use fewer arms or a shorter span"
+        ) from None
 
 
 class CompiledEngine:
@@ -50,7 +77,10 @@ class CompiledEngine:
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
-        if self._world.timing.plain and not self.bus.names:
+        plain, subscriptions = self._world.timing.plain and not self.bus.names, self._subscriptions
+        if not plain or subscriptions.partial or subscriptions.received:
+            note_memory(self._world.problem.arms, self._world.problem.span)
+        if plain:
             return self._plain_batches()
         run = GeneralRun(
             self._world,

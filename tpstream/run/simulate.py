@@ -15,7 +15,7 @@ from tpstream.analysis.regret import checkpoints, no_best_arm, regret_by_round
 from tpstream.engines.draws import Draws
 from tpstream.figures.style import policy_colours, regret_figure
 from tpstream.log.sinks import MemorySink
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Arms, Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.notes import logger
 from tpstream.run.loop import start_run
@@ -38,7 +38,8 @@ class Run(Displayed):
     scenario, choice, seed, run
         What was run: the scenario, the policy with its parameters, the seed and the number of the run.
     arms
-        The arm of every round, counted from 0.
+        The arm of every round, counted from 0, in the smallest type that holds them (`int8` up to 128 arms): a run of
+        10^7 rounds takes 10 MB. Where numbers beyond that type are computed from it, use `run.arms.astype(int)`.
     seconds
         How long the run took.
     log
@@ -49,7 +50,7 @@ class Run(Displayed):
     choice: PolicyChoice
     seed: int
     run: int
-    arms: Ints
+    arms: Arms
     seconds: float
     log: Path | None
 
@@ -201,14 +202,16 @@ def simulate(
     return Run(scenario, choice, seed, run, arms, seconds, path)
 
 
-def _run_alone(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, options: RunOptions) -> Ints:
+def _run_alone(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, options: RunOptions) -> Arms:
     """Run one policy and return the arm of every round."""
     path = None if options.log is None else options.log.place
-    batches = []
+    decided: Arms = np.empty(scenario.horizon, dtype=np.min_scalar_type(-len(scenario.arms)))
+    done = 0
     with ExitStack() as stack:
         draws = Draws(scenario.build_world(seed, run))
         for arms in start_run(draws, scenario, choice, options, path, stack):
-            batches.append(arms)
+            decided[done : done + len(arms)] = arms
+            done += len(arms)
             if options.progress is not None:
                 options.progress(len(arms))
-    return np.concatenate(batches)
+    return decided[:done]
