@@ -196,4 +196,4 @@ def test_bus_without_subscribers_is_silent() -> None:
     """A bus without subscribers takes events and does nothing."""
     none = np.zeros(0, dtype=np.int64)
     events = Events(none, none.astype(float), none.astype(np.int8), none, none, none, none, none.astype(float))
-    assert Bus().publish(events) is None
+    assert Bus().publish(events) == []

@@ -104,8 +104,32 @@ FAULTS = {
     "the last pull of a block left out": (
         compiled_plain_loop,
         "long tp-ucb-fr",
-        "if row == memory.totals.shape[1]:",
-        "if row == memory.totals.shape[1] - 1:",
+        "memory.used[arm] == memory.totals.shape[1]",
+        "memory.used[arm] == memory.totals.shape[1] - 1",
+    ),
+    "the parts of a round in reverse, in a log": (
+        compiled_plain_loop,
+        "uniform",
+        "memory.logged[here, np.uint64(round - pull) - place]",
+        "memory.logged[here, place]",
+    ),
+    "all parts of a round from one arm, in a log": (
+        compiled_plain_loop,
+        "uniform",
+        "= memory.arms[here]",
+        "= memory.arms[slot]",
+    ),
+    "decisions after the horizon, in a log": (
+        compiled_plain_loop,
+        "uniform",
+        "    decided = min(round, memory.horizon)",
+        "    decided = round",
+    ),
+    "a closing a round late, in a log": (
+        compiled_plain_loop,
+        "uniform",
+        "    if pull == round - span + 1:",
+        "    if pull == round - span:",
     ),
     "a lost part told twice": (
         handlers,

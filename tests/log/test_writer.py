@@ -1,6 +1,7 @@
 """The log that a run writes: header, every event, end; readable after a crash, never overwritten by accident."""
 
 import json
+import math
 import os
 import signal
 import time
@@ -115,12 +116,12 @@ def test_the_last_line_counts_the_events(tmp_path: Path) -> None:
 def test_a_large_batch_is_written_at_once(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events wait until there are enough of them, then all are in the file."""
     monkeypatch.setattr(writer_module, "FLUSH_SECONDS", 1e9)
-    limit = FORMATS["jsonl"].batch
+    enough = math.ceil(writer_module.ENOUGH * FORMATS["jsonl"].batch)
     with LogWriter(tmp_path / "run.jsonl", header) as writer:
-        writer.hear(events_of([PART] * (limit - 1)))
+        writer.hear(events_of([PART] * (enough - 1)))
         before = seqs(writer.path)
-        writer.hear(events_of([PART], seq=limit - 1))
-        assert (before, seqs(writer.path)) == ([], list(range(limit)))
+        writer.hear(events_of([PART], seq=enough - 1))
+        assert (before, seqs(writer.path)) == ([], list(range(enough)))
 
 
 def test_an_old_batch_is_written(tmp_path: Path, header: Header, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,17 +186,18 @@ def test_bad_policies(fault: str) -> None:
 class Listener:
     """Hears, and does something with it."""
 
-    def __init__(self, hear: Callable[[Events], None]) -> None:
+    def __init__(self, hear: Callable[[Events], None], *, borrows: bool = False) -> None:
         self.hear = hear
+        self.borrows = borrows
 
 
-def sink(hear: Callable[[Events], None], *, swallow: bool = False) -> Any:
+def sink(hear: Callable[[Events], None], *, swallow: bool = False, borrows: bool = False) -> Any:
     """A kind of sink."""
 
     @contextmanager
     def open_(settings: Any, header: Any) -> Iterator[Any]:  # noqa: ARG001
         try:
-            yield Listener(hear)
+            yield Listener(hear, borrows=borrows)
         except Exception:
             if not swallow:
                 raise
@@ -210,11 +211,18 @@ def _overwrite(events: Events) -> None:
     events.value[:] = 0.0
 
 
+KEPT: list[Any] = []
+"""What sinks keep that must not."""
 BAD_SINKS: dict[str, tuple[Any, str]] = {
     "changes events": (sink(_overwrite), "changes what others hear: event"),
     "hides errors": (sink(lambda events: None, swallow=True), "hides the error that ended a run"),  # noqa: ARG005
     "raises": (sink(fail), "'sink' raised KeyError on events 0 to"),
     "cannot open": (Kind(fail), "is a Kind without open"),
+    "keeps borrowed events": (sink(KEPT.append, borrows=True), "keeps the array of seq, which will be overwritten"),
+    "keeps a few borrowed values": (
+        sink(lambda events: KEPT.append(events.value[3:5]), borrows=True),
+        "declares borrows = True and keeps the array of value",
+    ),
 }
 
 
@@ -224,3 +232,11 @@ def test_bad_sinks(fault: str) -> None:
     kind, message = BAD_SINKS[fault]
     with pytest.raises(AssertionError, match=message):
         check_sink(kind, name="bad")
+    KEPT.clear()
+
+
+def test_sinks_that_may_keep_what_they_hear() -> None:
+    """A sink may keep its own copy of the events, and one that borrows may keep what it computed from them."""
+    check_sink(sink(KEPT.append), name="good")
+    check_sink(sink(lambda events: KEPT.append(events.value.sum()), borrows=True), name="good")
+    KEPT.clear()

@@ -1,6 +1,7 @@
 """The compiled engine: the same policies, streams and events as SimPy's, in a compiled loop over rounds.
 
-The paper's world without a log has a loop of its own, which is driven here; compiled_general.py drives the other one.
+The paper's world has a loop of its own, which is driven here; compiled_general.py drives the other one, which also
+serves the paper's world where a log has columns for decisions (indices).
 """
 
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ import numpy as np
 
 from tpstream.engines import compiled_plain_loop
 from tpstream.engines.compiled_general import GeneralRun
-from tpstream.engines.compiled_plain_loop import DONE, PlainMemory
+from tpstream.engines.compiled_plain_loop import DONE, FLUSH, LAST, PENDING, ROUND, WRITTEN, PlainMemory
 from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus
+from tpstream.engines.event_buffers import EventBuffers
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError
+from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
@@ -77,12 +79,10 @@ class CompiledEngine:
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
-        plain, subscriptions = self._world.timing.plain and not self.bus.names, self._subscriptions
-        if not plain or subscriptions.partial or subscriptions.received:
+        plain, subscriptions = self._world.timing.plain, self._subscriptions
+        if not plain or self.bus.names or subscriptions.partial or subscriptions.received:
             note_memory(self._world.problem.arms, self._world.problem.span)
-        if plain:
-            return self._plain_batches()
-        run = GeneralRun(
+        run = (PlainRun if plain and not (self.bus.names and self._optional) else GeneralRun)(
             self._world,
             self._policy,
             self._state,
@@ -94,32 +94,89 @@ class CompiledEngine:
         )
         return run.round_batches(ROUNDS_PER_BATCH, self._optional)
 
-    def _plain_batches(self) -> Iterator[Ints]:
-        run = load_for(self._policy, compiled_plain_loop, self._state).run_plain
-        horizon, memory = self._world.problem.horizon, self._make_memory()
-        state, held = self._state_with_slots(self._world.problem.span), hold_stream(self._stream)
-        cursor = np.array([1, -1, 0])
-        for first in range(1, horizon + 1, ROUNDS_PER_BATCH):
-            cursor[2] = min(first + ROUNDS_PER_BATCH - 1, horizon)
-            decisions = np.empty(cursor[2] - first + 1, dtype=np.int64)
-            while True:
-                try:
-                    arm = run(state, held, self._subscriptions, memory, cursor, decisions)
-                except Exception as error:  # noqa: BLE001 (it is raised again)
-                    raise_error(self._policy, state, self._label, int(cursor[0]), error)
-                if arm == DONE:
-                    break
-                check_decision(int(cursor[1]), self._policy, state, int(cursor[0]), self._label)
-                check_arm(int(cursor[1]), self._world.problem, int(cursor[0]), self._label)
-                self._refill(memory, arm)
+
+class PlainRun:
+    """A run of the paper's world: calls its loop, and gives it what it returns for."""
+
+    def __init__(
+        self,
+        world: World,
+        policy: SharedPolicy,
+        state: Any,
+        subscriptions: Any,
+        stream: np.random.Generator,
+        reader: DrawsReader,
+        bus: Bus,
+        label: str,
+    ) -> None:
+        self._world = world
+        self._policy = policy
+        self._label = label
+        self._subscriptions = subscriptions
+        self._stream = stream
+        self._held = hold_stream(stream)
+        self._reader = reader
+        self._loops = load_for(policy, compiled_plain_loop, state)
+        self._state = self._with_slots(state)
+        self._buffers = EventBuffers(bus, world.problem) if bus.names else None
+        self._memory = self._make_memory()
+        self._cursor = np.array([1, -1, 0, 0])
+
+    def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:  # noqa: ARG002 (there are none)
+        """Run all rounds, and for a log the rest of the open pulls if the world is drained; yields the arms."""
+        problem, cursor = self._world.problem, self._cursor
+        for first in range(1, problem.horizon + 1, length):
+            cursor[LAST] = min(first + length - 1, problem.horizon)
+            decisions = np.empty(cursor[LAST] - first + 1, dtype=np.int64)
+            self._advance(decisions)
             yield decisions
+        if self._buffers is not None:
+            if self._world.drain:
+                cursor[LAST] = problem.horizon + problem.span - 1
+                self._advance(np.empty(0, dtype=np.int64))
+            self._publish()
+
+    def _advance(self, decisions: Ints) -> None:
+        """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""
+        cursor = self._cursor
+        try:
+            while True:
+                answer = self._call(decisions)
+                if answer == DONE:
+                    return
+                if answer == FLUSH:
+                    self._publish()
+                else:
+                    arm, round = int(cursor[PENDING]), int(cursor[ROUND])
+                    check_decision(arm, self._policy, self._state, round, self._label)
+                    self._refill(check_arm(arm, self._world.problem, round, self._label))
+        except Exception as error:
+            if cursor[WRITTEN]:
+                self._publish()
+            if isinstance(error, TpstreamError):
+                raise
+            raise_error(self._policy, self._state, self._label, int(cursor[ROUND]), error)
+
+    def _call(self, decisions: Ints) -> int:
+        """Run the loop, with or without a log, until it returns for something."""
+        given = self._state, self._held, self._subscriptions, self._memory
+        if self._buffers is None:
+            return int(self._loops.run_plain(*given, self._cursor, decisions))
+        return int(self._loops.run_logged(*given, self._buffers.columns, self._cursor, decisions))
+
+    def _publish(self) -> None:
+        """Hand the events to the bus, and empty the arrays."""
+        events = int(self._cursor[WRITTEN])
+        self._cursor[WRITTEN] = 0
+        if self._buffers is not None:
+            self._buffers.publish(events)
 
     def _make_memory(self) -> PlainMemory:
-        """Memory for the loop; arrays for handlers that the policy lacks are empty."""
-        arms, span, subscriptions = self._world.problem.arms, self._world.problem.span, self._subscriptions
-        groups = subscriptions.gathered.shape[1]
+        """Memory for the loop; arrays for handlers that the policy lacks, or for a log that is not there, are empty."""
+        problem, subscriptions = self._world.problem, self._subscriptions
+        arms, span, groups = problem.arms, problem.span, subscriptions.gathered.shape[1]
         return PlainMemory(
-            pool=np.empty((arms, BLOCK, span) if subscriptions.partial or subscriptions.received else (0, 0, span)),
+            pool=np.empty((arms, BLOCK, span) if self._needs_parts else (0, 0, span)),
             totals=np.zeros((arms, BLOCK)),
             sums=np.empty((arms, BLOCK, groups) if subscriptions.group else (0, 0, 1)),
             used=np.full(arms, BLOCK),
@@ -128,22 +185,30 @@ class CompiledEngine:
             credits=np.zeros(span),
             groups=np.zeros((span if subscriptions.group else 0, groups)),
             due=np.zeros((arms, span) if subscriptions.received else (0, span)),
+            logged=np.zeros((0 if self._buffers is None else span, span)),
+            horizon=problem.horizon,
         )
 
-    def _state_with_slots(self, slots: int) -> Any:
-        """The policy's state with that many rows in every field with a row for each slot."""
-        fields = {name: getattr(self._state, name) for name in self._policy.per_pull}
-        return self._state._replace(
+    @property
+    def _needs_parts(self) -> bool:
+        """Whether single parts are needed, and not only sums."""
+        return bool(self._subscriptions.partial or self._subscriptions.received or self._buffers is not None)
+
+    def _with_slots(self, state: Any) -> Any:
+        """The policy's state with a row for each slot in every field that has rows for pulls."""
+        fields = {name: getattr(state, name) for name in self._policy.per_pull}
+        slots = self._world.problem.span
+        return state._replace(
             **{name: np.zeros((slots, *rows.shape[1:]), dtype=rows.dtype) for name, rows in fields.items()}
         )
 
-    def _refill(self, memory: PlainMemory, arm: int) -> None:
+    def _refill(self, arm: int) -> None:
         """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
-        block, subscriptions = self._reader.next_block(arm), self._subscriptions
+        block, memory = self._reader.next_block(arm), self._memory
         first = BLOCK - len(block)
         memory.used[arm] = first
         memory.totals[arm, first:] = block.totals
-        if subscriptions.partial or subscriptions.received:
+        if self._needs_parts:
             memory.pool[arm, first:] = block.rewards
-        if subscriptions.group:
+        if self._subscriptions.group:
             fill_sums(block.rewards, memory.sums[arm, first:])

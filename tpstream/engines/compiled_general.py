@@ -8,9 +8,9 @@ import numpy as np
 from tpstream.engines import compiled_general_loop as loop
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.engine import Bus
+from tpstream.engines.event_buffers import ROWS, EventBuffers
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, TpstreamError
-from tpstream.model.events import empty_columns, filled_events
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.world import BLOCK, World
@@ -20,10 +20,6 @@ from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 
-EVENTS = 100_000
-"""How many events are handed to the bus at once."""
-ROWS = 4096
-"""How many decisions, with their optional columns, are handed to the bus at once."""
 SLOTS_AT_FIRST = 64
 FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
@@ -57,9 +53,6 @@ class GeneralRun:
         self._reader = reader
         self._bus = bus
         self._label = label
-        self._seq = 0
-        self._optional: tuple[str, ...] = ()
-        self._columns = empty_columns(0, 0, problem.arms)
         self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
         self._memory: Any = loop.LoopMemory(
@@ -91,9 +84,8 @@ class GeneralRun:
     def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
-        self._optional = optional
+        self._buffers = EventBuffers(self._bus, self._world.problem, optional)
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
-        self._columns = empty_columns(EVENTS, ROWS, self._world.problem.arms, self._optional)
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)
             decisions = np.empty(cursor[loop.LAST] - first + 1, dtype=np.int64)
@@ -109,14 +101,16 @@ class GeneralRun:
         cursor = self._cursor
         try:
             while True:
+                columns = self._buffers.columns
                 answer = self._run(
-                    self._state, self._held, self._subscriptions, self._memory, self._columns, cursor, decisions
+                    self._state, self._held, self._subscriptions, self._memory, columns, cursor, decisions
                 )
                 if answer == loop.DONE:
                     return
                 self._serve(answer)
         except Exception as error:
-            self._publish()
+            if cursor[loop.WRITTEN]:
+                self._publish()
             if isinstance(error, TpstreamError):
                 raise
             raise_error(self._policy, self._state, self._label, int(cursor[loop.ROUND]), error)
@@ -152,14 +146,10 @@ class GeneralRun:
         return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
 
     def _publish(self) -> None:
-        """Hand the events to the bus; if there are none, a single round has more than fit, and the arrays grow."""
+        """Hand the events to the bus, and empty the arrays."""
         events, rows = int(self._cursor[loop.WRITTEN]), int(self._cursor[loop.SHOWN])
         self._cursor[[loop.WRITTEN, loop.SHOWN]] = 0
-        if events == 0:
-            self._columns = empty_columns(2 * len(self._columns.kind), ROWS, self._world.problem.arms, self._optional)
-            return
-        self._bus.publish(filled_events(self._columns, self._seq, events, rows))
-        self._seq += events
+        self._buffers.publish(events, rows)
 
     def _make_room(self) -> None:
         """Enlarge whatever is too small for the pull that is to be made."""

@@ -1,4 +1,7 @@
-"""The compiled loop for the paper's world without a log.
+"""The compiled loop for the paper's world, without a log or with one of every event.
+
+All rounds are alike: after the decision, every open pull pays one part, the oldest first. So the events of a round are
+written column by column, without looking up what is due.
 
 This file is loaded once for each policy, with the policy's functions in the place of the imported ones; see
 policies/loader.py.
@@ -9,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.events import CLOSED, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop, held_stream
 from tpstream.policies.handlers import (
     Subscriptions,
@@ -21,8 +25,11 @@ from tpstream.policies.handlers import (
     set_clock,
 )
 
-DONE, INVALID = -1, -2
-"""Why the loop returned, if not for an arm that needs its next block: all rounds are done, a decision is no arm."""
+DONE, INVALID, FLUSH = -1, -2, -3
+"""Why the loop returned, if not for an arm that needs its next block: all rounds are done, a decision is no arm, the
+arrays of events are full."""
+ROUND, PENDING, LAST, WRITTEN = range(4)
+"""Places of the cursor: the next round, a decision that waits (-1: none), the last round, events written."""
 
 
 class PlainMemory(NamedTuple):
@@ -46,46 +53,166 @@ class PlainMemory(NamedTuple):
     """The group sums of the open pulls, (slot, group)."""
     due: Floats
     """What each arm's pulls will pay in the coming rounds, (arm, round modulo span)."""
+    logged: Floats
+    """The rewards of the open pulls for the log, (slot, part); without rows if there is no log."""
+    horizon: int
+    """The last round with a decision; those after it only deliver what is open."""
 
 
 @compiled_loop
 def run_plain(
     state: Any, held: Any, subscriptions: Subscriptions, memory: PlainMemory, cursor: Ints, decisions: Ints
 ) -> int:
-    """Run rounds cursor[0] to cursor[2]: part j of a pull arrives j - 1 rounds after it.
+    """Run rounds cursor[ROUND] to cursor[LAST]: part j of a pull arrives j - 1 rounds after it.
 
-    Writes the arms of the rounds to `decisions`. Returns DONE when all are done, or the arm whose block of rewards is
-    used up, or INVALID for a decision that is no arm; the decision then waits in cursor[1] for the next call.
+    Writes the arms of the rounds to `decisions`. Returns DONE when all are done, the arm whose block of rewards is used
+    up, or INVALID for a decision that is no arm; the decision then waits in cursor[PENDING] for the next call.
     """
     stream = held_stream(held)
     span = memory.arms.size
-    last = cursor[2]
+    last = cursor[LAST]
     start = last + 1 - decisions.size
-    slot = cursor[0] % span
-    for round in range(cursor[0], last + 1):
-        cursor[0] = round  # also for the error of a policy that raises
-        set_clock(state, round)
-        arm = cursor[1]
-        if arm < 0:
-            arm = policy_decide(state, round, stream)
-        cursor[1] = arm
-        if arm < 0 or arm >= memory.used.size:
-            return INVALID
-        row = memory.used[arm]
-        if row == memory.totals.shape[1]:
-            return int(arm)
-        cursor[1] = -1
-        memory.used[arm] = row + 1
-        total = memory.totals[arm, row]
+    slot = cursor[ROUND] % span
+    for round in range(cursor[ROUND], last + 1):
+        arm = decided_arm(state, stream, memory, cursor, round)
+        if arm == INVALID or lacks_block(memory, arm):
+            return arm
+        cursor[PENDING] = -1
         decisions[round - start] = arm
-        memory.arms[slot] = arm
-        memory.credits[slot] = total
-        on_pull(state, arm, slot, total if subscriptions.shown else np.nan)
+        row = start_pull(memory, arm, slot)
+        on_pull(state, arm, slot, memory.credits[slot] if subscriptions.shown else np.nan)
         take_rewards(subscriptions, memory, arm, row, slot)
         deliver(state, subscriptions, memory, round, slot)
         slot = slot + 1 if slot + 1 < span else 0
-    cursor[0] = last + 1
+    cursor[ROUND] = last + 1
     return DONE
+
+
+@compiled_loop
+def run_logged(
+    state: Any,
+    held: Any,
+    subscriptions: Subscriptions,
+    memory: PlainMemory,
+    columns: EventColumns,
+    cursor: Ints,
+    decisions: Ints,
+) -> int:
+    """Run rounds as `run_plain` does, and write their events; returns FLUSH when the columns are full.
+
+    Rounds after the horizon only deliver what is open, of which the policy is not told.
+    """
+    stream = held_stream(held)
+    span = memory.arms.size
+    start = cursor[LAST] + 1 - decisions.size
+    slot = cursor[ROUND] % span
+    for round in range(cursor[ROUND], cursor[LAST] + 1):
+        cursor[ROUND] = round
+        if columns.kind.size - cursor[WRITTEN] < span + 2:
+            return FLUSH
+        if round <= memory.horizon:
+            arm = decided_arm(state, stream, memory, cursor, round)
+            if arm == INVALID or lacks_block(memory, arm):
+                return arm
+            cursor[PENDING] = -1
+            decisions[round - start] = arm
+            row = start_pull(memory, arm, slot)
+            for part in range(span):
+                memory.logged[slot, part] = memory.pool[arm, row, part]
+            shown = memory.credits[slot] if subscriptions.shown else np.nan
+            write_event(columns, cursor, memory, round, slot, PULL, 0, shown)
+            on_pull(state, arm, slot, shown)
+            take_rewards(subscriptions, memory, arm, row, slot)
+            deliver(state, subscriptions, memory, round, slot)
+        write_round(columns, cursor, memory, round)
+        slot = slot + 1 if slot + 1 < span else 0
+    cursor[ROUND] = cursor[LAST] + 1
+    return DONE
+
+
+@compiled
+def decided_arm(state: Any, stream: np.random.Generator, memory: PlainMemory, cursor: Ints, round: int) -> int:
+    """The decision that waits, else a new one, which then waits; INVALID if it is no arm."""
+    cursor[ROUND] = round  # also for the error of a policy that raises
+    set_clock(state, round)
+    arm = cursor[PENDING]
+    if arm < 0:
+        arm = policy_decide(state, round, stream)
+    cursor[PENDING] = arm
+    return int(arm) if 0 <= arm < memory.used.size else INVALID
+
+
+@compiled
+def lacks_block(memory: PlainMemory, arm: int) -> bool:
+    """Whether all pulls of the arm's block are used."""
+    return bool(memory.used[arm] == memory.totals.shape[1])
+
+
+@compiled
+def start_pull(memory: PlainMemory, arm: int, slot: int) -> int:
+    """Give the arm's next pull a slot; returns its row in the block."""
+    row = memory.used[arm]
+    memory.used[arm] = row + 1
+    memory.arms[slot] = arm
+    memory.credits[slot] = memory.totals[arm, row]
+    return int(row)
+
+
+@compiled
+def write_event(
+    columns: EventColumns,
+    cursor: Ints,
+    memory: PlainMemory,
+    round: int,
+    slot: int,
+    kind: int,
+    part: int,
+    value: float,
+) -> None:
+    """Write one event of the pull that is in this slot: the pull of this round, or the oldest one."""
+    event = cursor[WRITTEN]
+    columns.time[event] = round
+    columns.kind[event] = kind
+    columns.round[event] = min(round, memory.horizon)
+    columns.pull[event] = round if kind == PULL else round - memory.arms.size + 1
+    columns.arm[event] = memory.arms[slot]
+    columns.part[event] = part
+    columns.value[event] = value
+    cursor[WRITTEN] = event + 1
+
+
+@compiled
+def write_round(columns: EventColumns, cursor: Ints, memory: PlainMemory, round: int) -> None:
+    """Write what is due in a round: a part of every open pull, the oldest first, and the closing of a complete one.
+
+    A loop for each column, over indices that cannot be negative, lets the processor write several events at once.
+    """
+    span = memory.arms.size
+    pull = max(1, round - span + 1)
+    slot = pull % span
+    if pull == round - span + 1:
+        write_event(columns, cursor, memory, round, slot, PARTIAL, span, memory.logged[slot, span - 1])
+        write_event(columns, cursor, memory, round, slot, CLOSED, 0, memory.credits[slot])
+        pull, slot = pull + 1, slot + 1 if slot + 1 < span else 0
+    decided = min(round, memory.horizon)
+    open_pulls = max(decided - pull + 1, 0)
+    first, count = np.uint64(cursor[WRITTEN]), np.uint64(open_pulls)
+    for place in range(count):
+        columns.time[first + place] = round
+    for place in range(count):
+        columns.kind[first + place] = PARTIAL
+    for place in range(count):
+        columns.round[first + place] = decided
+    for place in range(count):
+        columns.pull[first + place] = pull + np.int64(place)
+    for place in range(count):
+        columns.part[first + place] = round - pull + 1 - np.int64(place)
+    here = np.uint64(slot)
+    for place in range(count):
+        columns.arm[first + place] = memory.arms[here]
+        columns.value[first + place] = memory.logged[here, np.uint64(round - pull) - place]
+        here = here + np.uint64(1) if here + np.uint64(1) < np.uint64(span) else np.uint64(0)
+    cursor[WRITTEN] += open_pulls
 
 
 @compiled

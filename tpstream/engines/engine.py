@@ -1,6 +1,7 @@
 """The choice of an engine, and what engines have in common: the bus, which hands events to subscribers."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from functools import lru_cache
 from multiprocessing import parent_process
 from typing import Literal, Protocol, get_args
@@ -9,7 +10,7 @@ from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, did_you_mean, user_error
 from tpstream.model.events import Events
-from tpstream.model.interfaces import Subscriber
+from tpstream.model.interfaces import Borrower, Subscriber
 from tpstream.model.notes import logger
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
@@ -20,9 +21,9 @@ class Bus:
     """Hands every batch of events to every subscriber, in the order in which they subscribed."""
 
     def __init__(self) -> None:
-        self._subscribers: list[tuple[str, Subscriber]] = []
+        self._subscribers: list[tuple[str, Subscriber | Borrower]] = []
 
-    def subscribe(self, name: str, subscriber: Subscriber) -> None:
+    def subscribe(self, name: str, subscriber: Subscriber | Borrower) -> None:
         """Hand all further events to this subscriber too; errors call it by the name."""
         self._subscribers.append((name, subscriber))
 
@@ -31,16 +32,28 @@ class Bus:
         """The names of the subscribers."""
         return [name for name, _ in self._subscribers]
 
-    def publish(self, events: Events) -> None:
-        """Hand events to all subscribers; one that raises stops the run."""
+    def publish(self, events: Events) -> list[Future[None]]:
+        """Hand events to all subscribers; one that raises stops the run.
+
+        Borrowed events, which are views of buffers, go to subscribers that declare `borrows = True`; the others share a
+        copy. Returns what has to be done before the buffers are used again.
+        """
+        waits, copied = [], None if events.borrowed else events
         for name, subscriber in self._subscribers:
             try:
-                subscriber.hear(events)
+                if getattr(subscriber, "borrows", False):
+                    wait = subscriber.hear(events)
+                    if wait is not None:
+                        waits.append(wait)
+                else:
+                    copied = events.copy() if copied is None else copied
+                    subscriber.hear(copied)
             except (LogError, PolicyError):
                 raise  # it names its file, or the policy
             except Exception as error:
                 when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
                 raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
+        return waits
 
 
 EngineName = Literal["auto", "compiled", "simpy"]

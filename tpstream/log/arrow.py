@@ -191,6 +191,8 @@ def _to_array(events: Events, column: Column, stored: Any) -> Any:
 def narrow(numbers: Ints, name: str, stored: Any) -> Any:
     """Whole numbers in the type of their column; several times faster than Arrow's own checked cast."""
     limits = np.iinfo(stored.to_pandas_dtype())
+    if numbers.dtype == limits.dtype:
+        return pa.array(numbers)
     if len(numbers) and (numbers.min() < limits.min or numbers.max() > limits.max):
         raise OverflowError(f"{name} {numbers[np.argmax(np.abs(numbers))]} is beyond {limits.max}")
     return pa.array(numbers.astype(limits.dtype, copy=False))

@@ -1,7 +1,9 @@
 """The writer of a log: a subscriber that writes the events it hears, in any format; and the conversion of a log."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from typing import Self
@@ -18,15 +20,24 @@ from tpstream.model.registry import load_object
 
 FLUSH_SECONDS = 0.5
 """Events are written when there are as many as the format writes at a time, or this long after the last time."""
+ENOUGH = 0.9
+"""Batches of this share of what the format writes at a time are written as they are: to fill them up means a copy."""
+MOST_WAITING = 2
+"""Batches that may wait for the thread; a run that is faster than its log then waits."""
 
 
 class LogWriter:
     """Writes every event that it hears to a file; use it as a context manager.
 
+    Events that are borrowed, as compiled loops hand them over, are written by a thread, so that the loop goes on. What
+    the thread raises is raised by the next call, and nothing is written after it.
+
     The format is the one named, else the one of the file's suffix. Only a run that came to its end gets an end marker;
     one that failed keeps what was written before, and leaves no file if that is nothing. With `staged`, for copies, the
     file gets its name only at its end. `patience` is the time in seconds after which events are written.
     """
+
+    borrows = True
 
     def __init__(
         self,
@@ -49,6 +60,9 @@ class LogWriter:
         self._waiting = 0
         self._written = 0
         self._finished = False
+        self._failed = False
+        self._thread: ThreadPoolExecutor | None = None
+        self._pending: deque[Future[None]] = deque()
         self._file = LogFile(path, force=force)
         self._flushed = time.monotonic()
         try:
@@ -59,28 +73,56 @@ class LogWriter:
             self._file.close(keep=False)
             raise
 
-    def hear(self, events: Events) -> None:
-        """Keep the events; write those that are kept when there are enough of them or the last time is long ago."""
-        self._batch.append(events)
+    def hear(self, events: Events) -> "Future[None] | None":
+        """Keep the events; write those that are kept when there are enough of them or the last time is long ago.
+
+        Returns what has to be done before the arrays of borrowed events are used again, if that is not so by now.
+        """
         self._waiting += len(events)
-        if self._waiting >= self._limit or time.monotonic() - self._flushed >= self._patience:
+        enough = self._waiting >= ENOUGH * self._limit or time.monotonic() - self._flushed >= self._patience
+        if not enough:
+            self._batch.append(events.copy() if events.borrowed else events)
+            return None
+        self._batch.append(events)
+        if not events.borrowed:
             self.flush()
+            return None
+        self._settle(MOST_WAITING - 1)
+        self._thread = self._thread or ThreadPoolExecutor(1, "tpstream-log")
+        self._pending.append(self._thread.submit(self._write, self._take()))
+        return self._pending[-1]
 
     def flush(self) -> None:
         """Write everything that was heard so far."""
-        self._flushed = time.monotonic()
-        if not self._waiting:
-            return
+        self._settle()
+        self._write(self._take())
+
+    def _settle(self, most: int = 0) -> None:
+        """Wait until at most that many batches wait for the thread, and raise what it raised."""
+        while len(self._pending) > most:
+            self._pending.popleft().result()
+
+    def _take(self) -> Events:
+        """The events that were kept, which are not kept any longer."""
         events = self._batch[0] if len(self._batch) == 1 else Events.join(self._batch)
         self._batch.clear()
         self._waiting = 0
+        self._flushed = time.monotonic()
+        return events
+
+    def _write(self, events: Events) -> None:
+        """Write events in batches of the format's size, unless writing failed before."""
+        if self._failed:
+            return
+        self._failed = True
         _check_finite(events)
         for first in range(0, len(events), self._limit):
-            part = events.cut(first, first + self._limit)
+            part = events.cut(first, first + self._limit) if len(events) > self._limit else events
             self._writer.write(part)
             self._written += len(part)
             if not self._staged:
                 self._file.publish()
+        self._failed = False
 
     def finish(self, end: int | None) -> None:
         """Write what is left and the end marker with this number of events; None for a log that stays torn."""
@@ -96,9 +138,11 @@ class LogWriter:
         """Write what is left, and the end marker unless the run failed."""
         try:
             self.flush()
-            if failure is None and not self._finished:
+            if failure is None and not (self._finished or self._failed):
                 self.finish(self._written)
         finally:
+            if self._thread is not None:
+                self._thread.shutdown()
             self._file.close(keep=failure is None or self._written > 0)
 
 

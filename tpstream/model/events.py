@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import repeat
 from math import isinf, isnan
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -67,9 +67,10 @@ class Column:
     short: bool = False
     """Whether logs store these integers in 32 bits whatever the horizon; others get 64 bits for a long one."""
 
-    def empty(self, rows: int, arms: int = 0) -> NDArray[Any]:
-        """An array with that many rows, not yet filled."""
-        return np.empty((rows, arms) if self.per_arm else rows, dtype=self.type)
+    def empty(self, rows: int, arms: int = 0, *, narrow: bool = False) -> NDArray[Any]:
+        """An array with that many rows, not yet filled; `narrow`: with 32 bits instead of 64 for whole numbers."""
+        kind = np.int32 if narrow and self.type is np.int64 else self.type
+        return np.empty((rows, arms) if self.per_arm else rows, dtype=kind)
 
 
 COLUMNS = (
@@ -156,6 +157,8 @@ class Events:
     value: Floats
     indices: Floats | None = None
     """One row for each event of kind pull, when the policy's indices were asked for."""
+    borrowed: ClassVar[bool] = False
+    """Whether the arrays are views of buffers that will be used again: `copy` what is to be kept."""
 
     def __len__(self) -> int:
         return len(self.seq)
@@ -186,6 +189,10 @@ class Events:
         """The columns for compiled code; the optional ones are left out, that is, they have no rows."""
         return EventColumns(*(column.empty(0) if column.optional else getattr(self, column.name) for column in COLUMNS))
 
+    def copy(self) -> "Events":
+        """The same events in arrays of their own, in the types of the schema."""
+        return Events(**{name: rows.astype(COLUMN[name].type) for name, rows in self.columns().items()})
+
     @staticmethod
     def join(batches: Sequence["Events"]) -> "Events":
         """Consecutive batches as one."""
@@ -203,6 +210,12 @@ class Events:
             before, inside = (int(np.count_nonzero(self.kind[rows] == PULL)) for rows in (slice(0, first), events))
             pulls = slice(before, before + inside)
         return Events(**{name: rows[pulls if COLUMN[name].per_pull else events] for name, rows in columns.items()})
+
+
+class BorrowedEvents(Events):
+    """Events that a compiled loop left in its buffers; their whole numbers may have 32 bits instead of 64."""
+
+    borrowed = True
 
 
 def concatenate(batches: Sequence[Columns], names: Iterable[str]) -> Columns:
@@ -223,22 +236,30 @@ def spread(values: Iterable[Any], kinds: Bytes) -> list[Any]:
     return [next(following) if is_pull else None for is_pull in (kinds == PULL).tolist()]
 
 
-def empty_columns(events: int, pulls: int, arms: int, optional: Iterable[str] = ()) -> EventColumns:
-    """Arrays that a compiled loop fills, with that many rows; an optional column has rows only if it is named."""
+def empty_columns(
+    events: int, pulls: int, arms: int, optional: Iterable[str] = (), *, narrow: bool = False
+) -> EventColumns:
+    """Arrays that a compiled loop fills, with that many rows; an optional column has rows only if it is named.
+
+    `seq` counts from 0 on. `narrow`: whole numbers other than `seq` get 32 bits, as logs store them.
+    """
     chosen = set(optional)
     rows = {column.name: pulls if column.per_pull else events for column in COLUMNS}
     absent = {column.name: 0 for column in COLUMNS if column.optional and column.name not in chosen}
-    return EventColumns(*(column.empty((rows | absent)[column.name], arms) for column in COLUMNS))
+    columns = {column.name: column.empty((rows | absent)[column.name], arms, narrow=narrow) for column in COLUMNS}
+    return EventColumns(**columns | {"seq": np.arange(events)})
 
 
 def filled_events(room: EventColumns, seq: int, events: int, pulls: int) -> Events:
-    """What a compiled loop wrote to the first rows, as a copy; the events are numbered from `seq` on."""
-    columns: Columns = {"seq": np.arange(seq, seq + events)}
-    for column in COLUMNS[1:]:
+    """What a compiled loop wrote to the first rows, as views of them; the events are numbered from `seq` on."""
+    if events:
+        np.add(room.seq, seq - room.seq[0], out=room.seq)  # all rows, so that they go on counting
+    columns: Columns = {}
+    for column in COLUMNS:
         rows = getattr(room, column.name)
         if len(rows) or not column.optional:
-            columns[column.name] = rows[: pulls if column.per_pull else events].copy()
-    return Events(**columns)
+            columns[column.name] = rows[: pulls if column.per_pull else events]
+    return BorrowedEvents(**columns)
 
 
 def _json_number(number: float) -> float | str | None:

@@ -12,6 +12,8 @@ from tpstream.model.arrays import Bools, Floats
 from tpstream.model.events import Events
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import simpy  # only for types: reading a scenario does not need SimPy
 
 
@@ -291,6 +293,21 @@ class Subscriber(Protocol):
 
     def hear(self, events: Events) -> None:
         """Take the next events, without changing them."""
+
+
+class Borrower(Protocol):
+    """A subscriber that takes events as views of buffers, which saves a copy.
+
+    The views hold the events only until `hear` returns, or until the future that it returns is done: then the engine
+    writes other events into the same memory. What is to be kept must be copied (`events.copy()`). Whole numbers may
+    have 32 bits, as logs store them; a copy has the types of the schema.
+    """
+
+    borrows: bool
+    """True; all other subscribers are given a copy that is theirs."""
+
+    def hear(self, events: Events) -> "Future[None] | None":
+        """Take the next events, without changing them or keeping their arrays."""
 
 
 class Policy(Subscriber, Protocol):

@@ -1,5 +1,7 @@
 """The check of sinks: `check_sink`."""
 
+import gc
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -8,9 +10,23 @@ import numpy as np
 
 from tpstream.log import SINKS
 from tpstream.log.sinks import SinkKind
+from tpstream.model.events import BorrowedEvents, Events
 from tpstream.run.loop import make_header
 from tpstream.testing.runs import Case, small_scenario
 from tpstream.testing.subject import watched
+
+
+def kept_arrays(sink: Any, events: Events) -> list[str]:
+    """The names of the columns that a sink refers to after it has heard borrowed events."""
+    buffers = {name: rows.copy() for name, rows in events.columns().items()}
+    before = {name: sys.getrefcount(rows) for name, rows in buffers.items()}
+    lent = BorrowedEvents(**{name: rows[:] for name, rows in buffers.items()})
+    wait = sink.hear(lent)
+    if wait is not None:
+        wait.result()
+    del lent, wait
+    gc.collect()
+    return [name for name, rows in buffers.items() if sys.getrefcount(rows) > before[name]]
 
 
 class Interruption(Exception):  # noqa: N818 (it stands for any error that ends a run)
@@ -21,7 +37,8 @@ def check_sink(kind: SinkKind | str, settings: Mapping[str, Any] | None = None, 
     """Check that a sink keeps what sinks promise.
 
     It hears a whole run and does not change it, it can be opened several times at once, and if a run ends by an error
-    the sink can be closed and does not hide that error.
+    the sink can be closed and does not hide that error. One that declares `borrows = True` keeps none of the arrays
+    that it is given.
 
     Parameters
     ----------
@@ -56,6 +73,12 @@ def check_sink(kind: SinkKind | str, settings: Mapping[str, Any] | None = None, 
                     subject.fail(f"open must give what has hear(events), got a {type(one).__name__}")
             case.check_equal(alone, case.run(sink=sink), "changes what others hear")
             second.hear(events)
+            kept = kept_arrays(second, events) if getattr(second, "borrows", False) else []
+            if kept:
+                subject.fail(
+                    f"declares borrows = True and keeps the array of {kept[0]}, which will be overwritten; "
+                    "copy what is kept, or leave borrows out"
+                )
         with suppress(Interruption):
             with subject.definition.open(given, header) as sink:
                 sink.hear(events)

@@ -1,0 +1,62 @@
+"""The buffers into which compiled loops write events: a few of them, which are used again and again.
+
+Fresh memory for every batch would cost more than the events themselves. A batch goes to the bus as views of its buffer.
+While the thread of a log still writes it, the loop fills the next buffer.
+"""
+
+from collections import deque
+from concurrent.futures import Future
+
+from tpstream.engines.engine import Bus
+from tpstream.model.events import EventColumns, empty_columns, filled_events
+from tpstream.model.world import Problem
+
+EVENTS = 100_000
+"""How many events are handed to the bus at once."""
+ROWS = 4096
+"""How many decisions, with their optional columns, are handed to the bus at once."""
+MOST = 3
+"""How many buffers there are at most: one that is filled, and two that are written."""
+NARROW = 2**31
+"""From this horizon, span or number of arms on, whole numbers need 64 bits."""
+
+
+class EventBuffers:
+    """Hands a loop the columns to fill, and what it filled to the bus; events are numbered in this order."""
+
+    def __init__(self, bus: Bus, problem: Problem, optional: tuple[str, ...] = ()) -> None:
+        self._bus = bus
+        self._arms = problem.arms
+        self._optional = optional
+        self._narrow = max(problem.horizon, problem.span, problem.arms) < NARROW
+        self._seq = 0
+        self._lent: deque[tuple[EventColumns, list[Future[None]]]] = deque()
+        self.columns = self._make(EVENTS)
+        """The columns that are to be filled now."""
+
+    def publish(self, events: int, pulls: int = 0) -> None:
+        """Hand the first rows of the columns to the bus; after that, `columns` can be filled from their start.
+
+        If there are no events, a single round has more than fit, and the columns grow.
+        """
+        if events == 0:
+            self.columns = self._make(2 * len(self.columns.kind))
+            return
+        waits = self._bus.publish(filled_events(self.columns, self._seq, events, pulls))
+        self._seq += events
+        if waits:
+            self._lent.append((self.columns, waits))
+            self.columns = self._free() or self._make(len(self.columns.kind))
+
+    def _free(self) -> EventColumns | None:
+        """A buffer that is written, waited for if there are as many as there may be; None if there may be more."""
+        columns, waits = self._lent[0]
+        if len(self._lent) < MOST and not all(wait.done() for wait in waits):
+            return None
+        self._lent.popleft()
+        for wait in waits:
+            wait.result()
+        return columns if len(columns.kind) >= len(self.columns.kind) else None
+
+    def _make(self, events: int) -> EventColumns:
+        return empty_columns(events, ROWS, self._arms, self._optional, narrow=self._narrow)
