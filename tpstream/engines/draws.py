@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import RewardError, TpstreamError, user_error
 from tpstream.model.events import Kind
-from tpstream.model.interfaces import Recorded, Schedule
-from tpstream.model.numba_support import compiled_loop
+from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
+from tpstream.model.numba_support import compiled_loop, hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.timing.pipeline import sample_schedule
 
@@ -57,6 +57,7 @@ class Draws:
         self.world = world
         self._readers = readers
         self._streams: dict[tuple[Purpose, int], np.random.Generator] = {}
+        self._held: dict[int, Any] = {}
         self._drawn = [0 for _ in arms]
         self._kept: dict[tuple[int, int], tuple[Block, int]] = {}
 
@@ -85,7 +86,7 @@ class Draws:
                 block = cast("Recorded", model).recorded(first, BLOCK)
                 expected = len(block)
             else:
-                block, expected = model.sample(self._stream(Purpose.REWARDS, arm), BLOCK), BLOCK
+                block, expected = self._sample(arm, first), BLOCK
         except TpstreamError:
             raise
         except Exception as error:
@@ -98,6 +99,17 @@ class Draws:
                 f'record more, lower the horizon or set draw = "resample"'
             )
         return check_block(block, expected, self.world, arm, first)
+
+    def _sample(self, arm: int, first: int) -> Floats:
+        """The arm's next block; after the first, whose stream would cost more to hold than is saved, it is filled."""
+        model, stream = self.world.rewards.arms[arm], self._stream(Purpose.REWARDS, arm)
+        if not first or not hasattr(model, "fill"):
+            return model.sample(stream, BLOCK)
+        if arm not in self._held:
+            self._held[arm] = hold_stream(stream)
+        block = np.empty((BLOCK, self.world.problem.span))
+        cast("FilledRewards", model).fill(self._held[arm], block)
+        return block
 
     def _schedule(self, arm: int, rewards: Floats) -> Schedule | None:
         """When the parts of a block arrive."""

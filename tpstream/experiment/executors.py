@@ -127,7 +127,8 @@ def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: futures
     if jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, most=TRIALS)
     if jobs > 1 and chunker.runs and chunker.expected >= WORTH:
-        yield from _run_in_processes(chunker, jobs, progress)
+        with process_pool(jobs) as pool:
+            yield from _run_on(pool, chunker, progress)
     else:
         yield from _run_here(chunker, progress)
 
@@ -143,12 +144,14 @@ def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.in
         yield finished.results
 
 
-def _run_in_processes(chunker: Chunker, jobs: int, progress: Progress | None) -> Results:
+@contextmanager
+def process_pool(jobs: int) -> Iterator[futures.Executor]:
+    """A pool of so many processes, which start when there is work for them and are ended by any error."""
     # At an interruption a process of the pool ends without a traceback: the first process reports it.
     quiet = (signal.SIGINT, signal.SIG_DFL)
     with futures.ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
         try:
-            yield from _run_on(pool, chunker, progress)
+            yield pool
         except BaseException:
             for process in list(pool._processes.values()):  # noqa: SLF001 (public from Python 3.14 on)
                 process.terminate()

@@ -32,6 +32,13 @@ class ArmRewards(Protocol):
         """The partial rewards of the next pulls, of shape (pulls, span)."""
 
 
+class FilledRewards(ArmRewards, Protocol):
+    """Rewards of an arm that compiled code can also write to memory, which is faster and leaves Python's lock."""
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample(stream, len(out))` would return, from the same draws; `held` is `hold_stream(stream)`."""
+
+
 @runtime_checkable
 class Recorded(Protocol):
     """Rewards of an arm that are read in order from a record, which can run out, instead of being drawn."""

@@ -13,6 +13,7 @@ import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.experiment.compare import compare
+from tpstream.experiment.executors import process_pool
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
@@ -104,22 +105,31 @@ def reproduce(
 ) -> Reproduction:
     """Run all scenarios of the settings, except runs that the folder holds already.
 
+    Runs of the paper's length share one pool of processes, which would else be started for each scenario.
     `progress` is called with a title before each scenario and returns a context that gives the progress of its study.
     """
     studies, scenarios, seconds = {}, {}, {}
-    for setting in settings:
-        began = time.perf_counter()
-        for name in setting.scenarios:
-            scenario = Scenario.load(name)
-            scenarios[name] = scenario if horizon is None else scenario.with_(horizon=horizon)
-            place = None if folder is None else folder / (name if horizon is None else f"{name}-{horizon}")
-            with progress(f"Setting {setting.name}: {name}") if progress else nullcontext() as report:
-                studies[name] = study = compare(
-                    scenarios[name], setting.policies, runs=runs, seed=seed, jobs=jobs, folder=place, progress=report
-                )
-            if study.failures:
-                raise StudyError(f"{name}: {len(study.failures)} runs failed, the first with: {study.failures[0]}")
-        seconds[setting.name] = time.perf_counter() - began
+    with process_pool(jobs) if jobs > 1 and horizon is None else nullcontext() as pool:
+        for setting in settings:
+            began = time.perf_counter()
+            for name in setting.scenarios:
+                scenario = Scenario.load(name)
+                scenarios[name] = scenario if horizon is None else scenario.with_(horizon=horizon)
+                place = None if folder is None else folder / (name if horizon is None else f"{name}-{horizon}")
+                with progress(f"Setting {setting.name}: {name}") if progress else nullcontext() as report:
+                    studies[name] = study = compare(
+                        scenarios[name],
+                        setting.policies,
+                        runs=runs,
+                        seed=seed,
+                        jobs=jobs,
+                        folder=place,
+                        progress=report,
+                        executor=pool,
+                    )
+                if study.failures:
+                    raise StudyError(f"{name}: {len(study.failures)} runs failed, the first with: {study.failures[0]}")
+            seconds[setting.name] = time.perf_counter() - began
     return Reproduction(tuple(settings), runs, horizon, studies, scenarios, seconds, jobs)
 
 

@@ -16,14 +16,15 @@ and the sums of two songs correlate with r / (k + (1 - k) r). An arm's `mean` gi
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.numba_support import compiled_loop, held_stream
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings
 
@@ -102,6 +103,48 @@ class PlaylistArm:
         # Only the number of levels counts: the first ones are reached, so that levels nest.
         reached = heard[:, :, np.newaxis] > np.arange(self.levels)
         return reached.reshape(pulls, -1).astype(np.float64)
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample` would return, from the same draws."""
+        average = self.mean / self.maximum
+        total = 1 / self.coherence - 1 if self.coherence > 0 else math.inf
+        moods, by_level = np.empty(len(out)), np.empty((len(out), self.songs), np.bool_)
+        fill_sessions(held, out, moods, by_level, self.levels, self.gradual, average, total)
+
+
+@compiled_loop
+def fill_sessions(
+    held: Any,
+    out: Floats,
+    moods: Floats,
+    by_level: Bools,
+    levels: int,
+    gradual: float,
+    average: float,
+    total: float,
+) -> None:
+    """Draw the moods of all sessions, then which songs are gradual, then the levels; `total` is A + B of the moods."""
+    stream, (pulls, songs) = held_stream(held), by_level.shape
+    for pull in range(pulls):
+        if total == math.inf:
+            moods[pull] = average
+        elif total == 0:
+            moods[pull] = 1.0 if stream.random() < average else 0.0
+        else:
+            moods[pull] = stream.beta(average * total, (1 - average) * total)
+    for pull in range(pulls):
+        for song in range(songs):
+            by_level[pull, song] = stream.random() < gradual
+    for pull in range(pulls):
+        for song in range(songs):
+            passed, whole = 0, False
+            for level in range(levels):
+                reached = stream.random() < moods[pull]
+                passed += reached
+                whole = reached if level == 0 else whole
+            heard = passed if by_level[pull, song] else levels * whole
+            for level in range(levels):
+                out[pull, song * levels + level] = 1.0 if heard > level else 0.0
 
 
 def calibrate(settings: PlaylistSettings, arm: PlaylistArmSettings, key: str) -> PlaylistArm:

@@ -6,8 +6,8 @@ spread says how the sum of a group is divided among its consecutive parts.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Literal
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -15,10 +15,13 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.numba_support import compiled_loop, held_stream
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings, check_groups
 
 SpreadName = Literal["even", "first", "last", "single", "random"]
+EVEN = -1
+"""Stands for equal shares where compiled code is told the place of the part that pays all."""
 Spread = Callable[[np.random.Generator, Floats, int], Floats]
 """From a stream, the sums of the groups (pulls, groups) and the width of a group to the parts (pulls, span)."""
 
@@ -103,7 +106,9 @@ class SmoothBetaSettings(RewardSettings):
         for number, arm in enumerate(arms):
             a = shape(arm.a, f"arms[{number}].a", shared_a)
             b = shape(arm.b, f"arms[{number}].b", shared_b)
-            built.append(SmoothBetaArm(arm.maximum, width, a, b, spread))
+            # What the others draw, compiled code would draw or add up differently.
+            model = FilledSmoothBetaArm if self.spread in {"even", "first", "last"} else SmoothBetaArm
+            built.append(model(arm.maximum, width, a, b, spread))
         return Rewards(built, self.groups)
 
 
@@ -122,14 +127,41 @@ class SmoothBetaArm:
         """The expectation of a pull's cumulative reward: the sum over k of maximum / groups * a_k / (a_k + b_k)."""
         return self.maximum * float((self.a / (self.a + self.b)).mean())
 
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether all groups are uniform: Beta(1, 1) is, and a uniform draw costs a tenth of a Beta draw."""
+        return bool((self.a == 1).all() and (self.b == 1).all())
+
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
         size = (pulls, self.a.size)
-        # Beta(1, 1) is uniform, and a uniform draw costs a tenth of a Beta draw.
-        uniform = (self.a == 1).all() and (self.b == 1).all()
-        sums = stream.random(size) if uniform else stream.beta(self.a, self.b, size)
+        sums = stream.random(size) if self.uniform else stream.beta(self.a, self.b, size)
         sums *= self.maximum / self.a.size
         return self.spread(stream, sums, self.width)
+
+
+class FilledSmoothBetaArm(SmoothBetaArm):
+    """The same arm, drawn by compiled code as well: for spreads that draw nothing themselves."""
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample` would return, from the same draws."""
+        place = self.spread.args[0] % self.width if isinstance(self.spread, partial) else EVEN
+        fill_groups(held, out, self.a, self.b, self.uniform, self.maximum, place)
+
+
+@compiled_loop
+def fill_groups(held: Any, out: Floats, a: Floats, b: Floats, uniform: bool, maximum: float, place: int) -> None:  # noqa: FBT001
+    """Draw the sums of all groups and give each to its parts: in equal shares, or to the part at that place."""
+    stream, groups = held_stream(held), a.size
+    width = out.shape[1] // groups
+    for pull in range(out.shape[0]):
+        for group in range(groups):
+            total = (stream.random() if uniform else stream.beta(a[group], b[group])) * (maximum / groups)
+            share = total / width if place == EVEN else 0.0
+            for part in range(group * width, (group + 1) * width):
+                out[pull, part] = share
+            if place != EVEN:
+                out[pull, group * width + place] = total
 
 
 def shape(given: Shape | None, key: str, default: Floats) -> Floats:
