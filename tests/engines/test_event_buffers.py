@@ -17,7 +17,7 @@ from tpstream.engines import event_buffers
 from tpstream.log import arrow, writer as writer_module
 from tpstream.log.formats import FORMATS
 from tpstream.log.sinks import MemorySink
-from tpstream.model.errors import LogError
+from tpstream.model.errors import LogError, SubscriberError
 from tpstream.model.events import COLUMN, Events
 
 WORLDS: dict[str, dict[str, Any]] = {
@@ -155,6 +155,16 @@ def test_an_error_of_the_thread_reaches_the_run(
         assert not read.complete
         assert len(read.join()) > 0
         assert bits(read.join()) == bits(events.cut(0, len(read.join())))
+
+
+@pytest.mark.usefixtures("_small_buffers")
+def test_an_unexpected_error_of_the_thread_names_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that no log expects is that of the subscriber, not of the policy that runs meanwhile."""
+    monkeypatch.setattr(arrow.Writer, "write", failing_after(1, ZeroDivisionError("nothing to divide by")))
+    with pytest.raises(
+        SubscriberError, match=r"subscriber 'log .*log.arrow' raised ZeroDivisionError on events \d+ to"
+    ):
+        simulate(small(drain=False), "tp-ucb-fr", log=tmp_path / "log.arrow")
 
 
 @pytest.mark.usefixtures("_small_buffers")

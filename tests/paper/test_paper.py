@@ -3,8 +3,11 @@
 import math
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ from hypothesis import given, strategies as st
 from tpstream import Scenario
 from tpstream.cli.app import main
 from tpstream.model.errors import UnknownNameError
+from tpstream.paper import reproduction
 from tpstream.paper.agreement import RUNS, Z95, compare_numbers, mean_and_half, published
 from tpstream.paper.bound_checks import lower_checks, upper_checks
 from tpstream.paper.claims import NO, NOISE, YES, judge
@@ -43,6 +47,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def short(folder: Path) -> Reproduction:
     """All settings with three runs of 6,000 rounds, made once for all tests."""
     return reproduce(find_settings(None), runs=3, jobs=2, horizon=6000, folder=folder)
+
+
+@pytest.mark.parametrize(("horizon", "pools"), [(None, 1), (100, 0)])
+def test_all_settings_share_one_pool(monkeypatch: pytest.MonkeyPatch, horizon: int | None, pools: int) -> None:
+    """Runs of the paper's length are sent to one pool of processes for all scenarios; short ones need none."""
+    opened: list[object] = []
+    used: list[object] = []
+
+    @contextmanager
+    def open_pool(jobs: int) -> Iterator[object]:
+        opened.append(jobs)
+        yield opened
+
+    monkeypatch.setattr(reproduction, "process_pool", open_pool)
+    monkeypatch.setattr(
+        reproduction, "compare", lambda *_, executor, **__: used.append(executor) or SimpleNamespace(failures=())
+    )
+    reproduce(find_settings(["1", "4"]), runs=2, jobs=2, horizon=horizon)
+    assert opened == [2] * pools
+    assert used == [opened if pools else None] * 11
 
 
 @pytest.mark.slow

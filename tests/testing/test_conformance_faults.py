@@ -10,6 +10,7 @@ from scipy import stats
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import Rewards, Schedule
+from tpstream.model.world import Purpose, open_stream
 from tpstream.testing import check_arrivals, check_delay, check_rewards
 
 SPAN = 12
@@ -75,6 +76,22 @@ BAD_REWARDS: dict[str, tuple[Kind, str]] = {
     "mean above maximum": (rewards(mean=20.0), "mean must be from 0 to its maximum"),
     "no rewards": (Kind(lambda settings, arms, place: [Arm(), Arm()]), "build must return Rewards, got list"),  # noqa: ARG005
 }
+
+
+class FilledArm(Arm):
+    """Uniform parts, of which `fill` leaves a wrong one."""
+
+    def fill(self, held: Any, out: Floats) -> None:  # noqa: ARG002
+        """Write the first block of the arm's stream, with one part that is another."""
+        out[:] = open_stream(0, 0, Purpose.REWARDS, 0).random(out.shape)
+        out[4, 2] += 0.5
+
+
+def test_rewards_that_are_filled_wrongly() -> None:
+    """A `fill` that does not write what `sample` returns is told the pull and the part."""
+    kind = Kind(lambda settings, arms, place: Rewards([FilledArm() for _ in arms], None))  # noqa: ARG005
+    with pytest.raises(AssertionError, match=r"fill writes \S+ for part 3 of pull 5 of arm 0, where sample returns"):
+        check_rewards(kind, span=SPAN, name="bad")
 
 
 @pytest.mark.parametrize("fault", BAD_REWARDS)

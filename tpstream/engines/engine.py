@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import parent_process
 from typing import Literal, Protocol, get_args
@@ -15,6 +16,9 @@ from tpstream.model.notes import logger
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.runner import start_policy
+
+Loans = list[tuple[str, Future[None]]]
+"""Who borrows events, by name, and what is done when they are given back."""
 
 
 class Bus:
@@ -32,28 +36,42 @@ class Bus:
         """The names of the subscribers."""
         return [name for name, _ in self._subscribers]
 
-    def publish(self, events: Events) -> list[Future[None]]:
+    def publish(self, events: Events) -> Loans:
         """Hand events to all subscribers; one that raises stops the run.
 
         Borrowed events, which are views of buffers, go to subscribers that declare `borrows = True`; the others share a
-        copy. Returns what has to be done before the buffers are used again.
+        copy. Returns what has to be waited for before the buffers are used again.
         """
-        waits, copied = [], None if events.borrowed else events
+        loans, copied = [], None if events.borrowed else events
         for name, subscriber in self._subscribers:
-            try:
+            with _errors_of(name, events):
                 if getattr(subscriber, "borrows", False):
-                    wait = subscriber.hear(events)
-                    if wait is not None:
-                        waits.append(wait)
+                    loan = subscriber.hear(events)
+                    if loan is not None:
+                        loans.append((name, loan))
                 else:
                     copied = events.copy() if copied is None else copied
                     subscriber.hear(copied)
-            except (LogError, PolicyError):
-                raise  # it names its file, or the policy
-            except Exception as error:
-                when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
-                raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
-        return waits
+        return loans
+
+    @staticmethod
+    def settle(loans: Loans, events: Events) -> None:
+        """Wait until these events are given back; what a subscriber raised meanwhile stops the run."""
+        for name, loan in loans:
+            with _errors_of(name, events):
+                loan.result()
+
+
+@contextmanager
+def _errors_of(name: str, events: Events) -> Iterator[None]:
+    """Give what a subscriber raises its name; errors of a log or a policy have one."""
+    try:
+        yield
+    except (LogError, PolicyError):
+        raise  # it names its file, or the policy
+    except Exception as error:
+        when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
+        raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
 
 
 EngineName = Literal["auto", "compiled", "simpy"]

@@ -5,10 +5,9 @@ While the thread of a log still writes it, the loop fills the next buffer.
 """
 
 from collections import deque
-from concurrent.futures import Future
 
-from tpstream.engines.engine import Bus
-from tpstream.model.events import EventColumns, empty_columns, filled_events
+from tpstream.engines.engine import Bus, Loans
+from tpstream.model.events import EventColumns, Events, empty_columns, filled_events
 from tpstream.model.world import Problem
 
 EVENTS = 100_000
@@ -30,7 +29,7 @@ class EventBuffers:
         self._optional = optional
         self._narrow = max(problem.horizon, problem.span, problem.arms) < NARROW
         self._seq = 0
-        self._lent: deque[tuple[EventColumns, list[Future[None]]]] = deque()
+        self._lent: deque[tuple[EventColumns, Events, Loans]] = deque()
         self.columns = self._make(EVENTS)
         """The columns that are to be filled now."""
 
@@ -42,20 +41,20 @@ class EventBuffers:
         if events == 0:
             self.columns = self._make(2 * len(self.columns.kind))
             return
-        waits = self._bus.publish(filled_events(self.columns, self._seq, events, pulls))
+        batch = filled_events(self.columns, self._seq, events, pulls)
+        loans = self._bus.publish(batch)
         self._seq += events
-        if waits:
-            self._lent.append((self.columns, waits))
+        if loans:
+            self._lent.append((self.columns, batch, loans))
             self.columns = self._free() or self._make(len(self.columns.kind))
 
     def _free(self) -> EventColumns | None:
         """A buffer that is written, waited for if there are as many as there may be; None if there may be more."""
-        columns, waits = self._lent[0]
-        if len(self._lent) < MOST and not all(wait.done() for wait in waits):
+        columns, batch, loans = self._lent[0]
+        if len(self._lent) < MOST and not all(loan.done() for _, loan in loans):
             return None
         self._lent.popleft()
-        for wait in waits:
-            wait.result()
+        self._bus.settle(loans, batch)
         return columns if len(columns.kind) >= len(self.columns.kind) else None
 
     def _make(self, events: int) -> EventColumns:

@@ -10,6 +10,7 @@ import numpy as np
 from tpstream.engines.draws import TOLERANCE, check_block
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import ArmRewards, BuildContext, Recorded, RewardKind, Rewards
+from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Problem, Purpose, World, open_stream
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import check_rewards as check_promises
@@ -32,8 +33,8 @@ def check_rewards(
 
     Shapes and types are right; parts are at least 0 and add up to at most the maximum; no group of parts pays more
     than its share of the maximum; the mean is the declared one, up to chance; equal streams give equal rewards, and no
-    other randomness is used; what an arm pays depends neither on other runs nor on when other arms are drawn; nobody
-    else can change what it keeps.
+    other randomness is used; `fill`, if there is one, gives what `sample` gives; what an arm pays depends neither on
+    other runs nor on when other arms are drawn; nobody else can change what it keeps.
 
     Parameters
     ----------
@@ -178,6 +179,8 @@ def _check_sampling(subject: Subject, model: ArmRewards, arm: int, span: int) ->
         return model.sample(open_stream(seed, 0, Purpose.REWARDS, arm), pulls)
 
     check_repeatable(subject, f"sampling arm {arm}", lambda seed: [draw(seed)])
+    if hasattr(model, "fill"):
+        _check_filling(subject, model, arm, span)
     expected = draw(0).copy()
     draw(0)[:] = -1.0
     if not np.array_equal(draw(0), expected):
@@ -186,3 +189,18 @@ def _check_sampling(subject: Subject, model: ArmRewards, arm: int, span: int) ->
         shape = draw(0, pulls=pulls).shape
         if shape != (pulls, span):
             subject.fail(f"sample of {pulls} pulls must have the shape ({pulls}, {span}), got {shape}")
+
+
+def _check_filling(subject: Subject, model: Any, arm: int, span: int) -> None:
+    """Check that `fill` writes what `sample` returns, block after block: an arm's blocks come from one or the other."""
+    sampling, filling = (open_stream(0, 0, Purpose.REWARDS, arm) for _ in range(2))
+    held = hold_stream(filling)
+    for block in range(3):
+        expected, found = model.sample(sampling, BLOCK), np.full((BLOCK, span), np.nan)
+        model.fill(held, found)
+        if not np.array_equal(found, expected):
+            pull, part = (int(place) for place in np.argwhere(found != expected)[0])
+            subject.fail(
+                f"fill writes {found[pull, part]} for part {part + 1} of pull {block * BLOCK + pull + 1} of arm {arm}, "
+                f"where sample returns {expected[pull, part]}; draw and compute in the same order"
+            )
