@@ -139,7 +139,8 @@ def decided_arm(state: Any, stream: np.random.Generator, memory: PlainMemory, cu
     if arm < 0:
         arm = policy_decide(state, round, stream)
     cursor[PENDING] = arm
-    return int(arm) if 0 <= arm < memory.used.size else INVALID
+    # Without int(): a decision that is a float must not compile, so that it is told.
+    return arm if 0 <= arm < memory.used.size else INVALID
 
 
 @compiled
