@@ -8,6 +8,7 @@ from typing import Any
 import moody
 import numpy as np
 import pytest
+from bad_plugins import Kind
 from studies import small
 
 from tpstream import simulate
@@ -18,16 +19,40 @@ from tpstream.model.errors import EngineError
 from tpstream.model.notes import NOTES
 from tpstream.policies import POLICIES, loader
 from tpstream.policies.base import Parameters, PythonPolicy
+from tpstream.scenario.plugins import REGISTRIES
 
 PYTHON = PythonPolicy(name="in-python", parameters=Parameters, create=moody.create)
+
+
+class Process:
+    """A user's process, which hands everything out when it arrives."""
+
+    def run(self, context: Any) -> Any:
+        """The process of one pull."""
+        for time, part in context.arrivals:
+            yield context.wait_until(time)
+            context.deliver(part)
+
+
+class Calendar:
+    """A user's calendar, which hands everything out when it arrives."""
+
+    whole = True
+
+    def reported(self, times: Any) -> Any:
+        """The same times."""
+        return times.copy()
+
+
+PLUGGED = {"own-process": Kind(lambda *_: Process()), "own-calendar": Kind(lambda *_: Calendar())}
+POISSON = {"arrivals": {"kind": "poisson", "rate": 2.0}}
+LAB = {"kind": "lab-queue", "resource": "lab", "mean": 0.1}
 UNFIT: dict[str, tuple[dict[str, Any], str]] = {
-    "arrivals": ({"arrivals": {"kind": "poisson", "rate": 2.0}}, "does not put round t at time t"),
-    "lags": ({"delays": [{"kind": "lognormal", "median": 2.0, "sigma": 1.0}]}, "lags that are not whole rounds"),
-    "calendar": ({"delays": [{"kind": "reporting", "every": 1.5}]}, "times that are not whole rounds"),
-    "window": ({"window": 7.5}, "the window 7.5 is not a whole number of rounds"),
-    "process": (
-        {"delays": [{"kind": "lab-queue", "resource": "lab", "mean": 0.1}], "resources": {"lab": 2}},
-        "a process on SimPy's timeline",
+    "process": ({"delays": [{"kind": "own-process"}]}, "delays[0] (own-process) is a process on SimPy's timeline"),
+    "calendar": ({"delays": [{"kind": "own-calendar"}], **POISSON}, "delays[0] (own-calendar) is written in Python"),
+    "later calendar": (
+        {"delays": [LAB, {"kind": "own-calendar"}], "resources": {"lab": 2}},
+        "delays[1] (own-calendar) is written in Python",
     ),
 }
 """Keys that only the SimPy engine can serve, and what is said about them."""
@@ -35,19 +60,28 @@ FIT: dict[str, dict[str, Any]] = {
     "the paper's": {},
     "delays": {"delays": [{"kind": "geometric", "p": 0.5}, {"kind": "reporting", "every": 2}]},
     "losses": {"delays": [{"kind": "missing", "p": 0.5}], "window": 9},
+    "own calendar at whole rounds": {"delays": [{"kind": "own-calendar"}]},
+    "arrivals": POISSON,
+    "lags": {"delays": [{"kind": "lognormal", "median": 2.0, "sigma": 1.0}]},
+    "calendar": {"delays": [{"kind": "reporting", "every": 1.5}]},
+    "window": {"window": 7.5},
+    "queue": {"delays": [LAB], "resources": {"lab": 2}},
 }
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_told() -> Iterator[None]:
     selection._note_choice.cache_clear()
+    REGISTRIES["delays"].added.update(PLUGGED)
     yield
+    for name in PLUGGED:
+        del REGISTRIES["delays"].added[name]
     selection._note_choice.cache_clear()
 
 
 @pytest.mark.parametrize("keys", FIT.values(), ids=FIT)
 def test_the_compiled_engine_is_taken_where_it_can_serve(keys: dict[str, Any]) -> None:
-    """Whole rounds are compiled, and SimPy serves when it is asked for; both decide alike."""
+    """Worlds without processes of users are compiled, and SimPy serves when it is asked for; both decide alike."""
     scenario, form = small(**keys), POLICIES.find("tp-ucb-fr")
     chosen = [select(name, form, scenario.timing()) for name in ("auto", "compiled", "simpy")]
     assert chosen == ["compiled", "compiled", "simpy"]
@@ -76,12 +110,12 @@ def test_a_policy_in_python_cannot_be_compiled() -> None:
 def test_a_fall_to_simpy_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """That auto took SimPy is noted once, with the reason; if SimPy is asked for by name, nothing is noted."""
     monkeypatch.setenv(NOTES, "1")
-    scenario = small(**UNFIT["arrivals"][0])
+    scenario = small(**UNFIT["process"][0])
     for engine in ("simpy", "auto", "auto"):
         select(engine, POLICIES.find("ucb1"), scenario.timing())
     (line,) = capsys.readouterr().err.splitlines()
     assert "the SimPy engine serves" in line
-    assert "does not put round t at time t" in line
+    assert "a process on SimPy's timeline" in line
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}, reason="nothing is compiled")

@@ -18,6 +18,7 @@ from parity import (
     first_difference,
     long_worlds,
     losing_worlds,
+    real_worlds,
     recorded_worlds,
     replay_state,
     run_compiled,
@@ -92,6 +93,26 @@ def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject
     """A policy that writes down every call, with its values, has written the same in all engines."""
     worlds = losing_worlds() if hearing == "losses" else None
     assert different_call(data.draw(cases(WRITING[hearing], worlds))) is None
+
+
+@pytest.mark.slow
+@settings(max_examples=MANY)
+@given(real_worlds())
+def test_engines_agree_at_real_times(world: World) -> None:
+    """Every event, every call of a policy and its replay are the same in both engines, with stages in any order.
+
+    Most of these worlds have many things that happen at the same time: who is served first is part of the contract.
+    """
+    assert different_call(Case(world, WRITING["all"], GroupParameters())) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", BUILTIN)
+@settings(max_examples=MANY // 10)
+@given(SEVERAL)
+def test_policies_agree_at_real_times(policy: str, data: st.DataObject) -> None:
+    """Every built-in policy decides the same in both engines."""
+    assert first_difference(data.draw(cases(POLICIES.find(policy), real_worlds()))) is None
 
 
 @pytest.mark.slow

@@ -15,9 +15,17 @@ import numpy as np
 import pytest
 from heard import HANDLERS, policy_with
 from hypothesis import Phase, given, seed, settings
-from parity import Case, cases, different_call, first_difference, long_worlds, losing_worlds
+from parity import Case, cases, different_call, first_difference, lab_worlds, long_worlds, losing_worlds, real_worlds
 
-from tpstream.engines import compiled_engine, compiled_general, compiled_general_loop, compiled_plain_loop
+from tpstream.engines import (
+    compiled_engine,
+    compiled_general,
+    compiled_general_loop,
+    compiled_plain_loop,
+    compiled_real,
+    compiled_real_loop,
+    compiled_real_pulls,
+)
 from tpstream.model.world import Purpose, open_stream
 from tpstream.policies import POLICIES, handlers, loader, runner
 from tpstream.policies.base import SharedPolicy
@@ -28,6 +36,8 @@ SEARCH = settings(phases=[Phase.generate], database=None, deadline=None)
 PLACES = {
     compiled_plain_loop: [(compiled_engine, "compiled_plain_loop")],
     compiled_general_loop: [(compiled_general, "loop")],
+    compiled_real_loop: [(compiled_real, "loop")],
+    compiled_real_pulls: [(compiled_real, "loop")],
     handlers: [(runner, "handlers"), (loader, "handlers")],
 }
 """The modules that are loaded for each policy, and the names by which other modules know them."""
@@ -178,6 +188,84 @@ FAULTS = {
         "            on_group(state, memory.arms[slot], slot, groups - 1,",
         "            on_group(state, memory.arms[slot], newest, groups - 1,",
     ),
+    "real times: the clock of what was told before": (
+        compiled_real_loop,
+        "real all",
+        "            memory.clock[0] = time\n        set_clock(state, time)\n",
+        "            set_clock(state, memory.clock[0])\n            memory.clock[0] = time\n",
+    ),
+    "real times: what was received told with the next decision": (
+        compiled_real_loop,
+        "real all",
+        "        if time != memory.clock[0]:\n            notify_received(state, subscriptions)\n",
+        "        if time != memory.clock[0]:\n",
+    ),
+    "real times: a decision after what is due at its time": (
+        compiled_real_loop,
+        "real uniform",
+        "answer = advance(memory, columns, cursor, until)",
+        "answer = advance(memory, columns, cursor, np.nextafter(until, np.inf))",
+    ),
+    "real times: the end before the last deliveries": (
+        compiled_real_pulls,
+        "real uniform",
+        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
+        "while cursor[SIZE] > 0 and memory.heap.time[0] < until and memory.heap.time[0] != memory.times[-1]:",
+    ),
+    "real times: parts join a queue before others leave it": (
+        compiled_real_pulls,
+        "real uniform",
+        "LEAVES, JOINS, DELIVERED = 0, 2**56, 2**57",
+        "LEAVES, JOINS, DELIVERED = 2**55, 0, 2**57",
+    ),
+    "real times: the last who waits is served first": (
+        compiled_real_pulls,
+        "real uniform",
+        "    if memory.first[resource] < 0:\n",
+        "    memory.behind[slot, part] = memory.first[resource]\n    if True:\n",
+    ),
+    "real times: the service times of the part before": (
+        compiled_real_pulls,
+        "real uniform",
+        "time + memory.services[slot, queue, part]",
+        "time + memory.services[slot, queue, max(part - 1, 0)]",
+    ),
+    "real times: service times of a lone queue for lost parts, too": (
+        compiled_real_pulls,
+        "lab uniform",
+        "            if not memory.lost[slot, part]:\n                memory.services",
+        "            if True:\n                memory.services",
+    ),
+    "real times: a loss is known without the calendars after a queue": (
+        compiled_real_pulls,
+        "real uniform",
+        "        elif not memory.lost[slot, part]:\n            break\n",
+        "        elif not memory.lost[slot, part]:\n            break\n        else:\n            stage = 99\n",
+    ),
+    "real times: a part due at the end of the window is late": (
+        compiled_real_pulls,
+        "real uniform",
+        "kind, value = LATE if memory.closed[slot] else PARTIAL",
+        "kind, value = LATE if time >= memory.pulled[slot] + memory.window else PARTIAL",
+    ),
+    "real times: the default after the part that comes with the closing": (
+        compiled_real_pulls,
+        "real uniform",
+        "and (is_lost or not is_here)",
+        "and not is_here",
+    ),
+    "real times: nothing drained": (
+        compiled_real_pulls,
+        "real uniform",
+        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
+        "while cursor[SIZE] > 0 and memory.heap.time[0] < min(until, memory.times[-1]):",
+    ),
+    "real times: the wrong free server": (
+        compiled_real_pulls,
+        "real uniform",
+        "        memory.free[resource] += 1\n",
+        "        memory.free[0] += 1\n",
+    ),
 }
 """Where the fault is, for which policy, what stands there, and what the fault puts in its place."""
 WRITING = {
@@ -196,6 +284,9 @@ def test_planted_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytes
     assert search(5) is None  # and all loops are loaded as they are
     monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))  # faulty code stays out of the user's cache
     faulty = plant(source, old, new, tmp_path)
+    if source is compiled_real_pulls:
+        shared, faulty = faulty, plant(compiled_real_loop, "", "", tmp_path)
+        monkeypatch.setattr(faulty, "SHARED", shared)
     for module, name in PLACES[source]:
         monkeypatch.setattr(module, name, faulty)
     assert search(FEW) is not None
@@ -215,9 +306,11 @@ def test_ties_broken_by_another_stream_are_found(policy: str, monkeypatch: pytes
 
 def searcher(who: str) -> Callable[[int], str | None]:
     """A search among so many random cases of a policy; it tells the difference that it finds."""
-    form: SharedPolicy = WRITING[who] if who in WRITING else POLICIES.find(who.removeprefix("long "))
+    special = {"long": long_worlds, "real": real_worlds, "lab": lab_worlds, "losses": losing_worlds}
+    worlds = special[who.split(maxsplit=1)[0]]() if who.split(maxsplit=1)[0] in special else None
+    who = who.removeprefix("long ").removeprefix("real ").removeprefix("lab ")
+    form: SharedPolicy = WRITING[who] if who in WRITING else POLICIES.find(who)
     compare = different_call if who in WRITING else first_difference
-    worlds = long_worlds() if who.startswith("long") else losing_worlds() if who == "losses" else None
     chosen = cases(form, worlds)
 
     def search(examples: int) -> str | None:
@@ -239,7 +332,7 @@ def plant(source: ModuleType, old: str, new: str, folder: Path) -> ModuleType:
     """A copy of a module in which something else stands in one place."""
     assert source.__file__ is not None
     text = Path(source.__file__).read_text()
-    assert text.count(old) == 1, f"the fault does not fit {source.__name__} any more"
+    assert old == new or text.count(old) == 1, f"the fault does not fit {source.__name__} any more"
     path = folder / Path(source.__file__).name
     path.write_text(text.replace(old, new))
     spec = importlib.util.spec_from_file_location(f"faulty_{path.stem}", path)

@@ -13,4 +13,7 @@ def test_events_tables_and_replays_are_unchanged(name: str) -> None:
     """Every event of every policy on both engines, a study's tables and replay's answers are those of the record."""
     if golden.made_on() != RECORDED["made on"]:
         pytest.skip(f"recorded on {RECORDED['made on']}, this is {golden.made_on()}")
-    assert golden.fingerprints(name) == RECORDED["scenarios"][name]
+    found, recorded = golden.fingerprints(name), RECORDED["scenarios"][name]
+    assert {key: found.get(key) for key in recorded} == recorded
+    # An engine that could not serve when the record was made gives what SimPy gave.
+    assert all(found[key] == recorded[key.replace("compiled", "simpy")] for key in found.keys() - recorded.keys())

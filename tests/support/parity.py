@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import arrival_tables, delay_tables, groups_of, scenario_keys
+from strategies import arrival_tables, delay_tables, grid_arrivals, groups_of, scenario_keys, stage_tables
 from worlds import PlainArm, table_world, tables, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
@@ -220,6 +220,37 @@ def timed_worlds(draw: st.DrawFn) -> World:
     names = Scenario(**keys).problem().names
     keys |= {"delays": draw(delay_tables(keys["span"], names)), "arrivals": draw(arrival_tables())}
     keys |= draw(st.fixed_dictionaries({}, optional={"window": st.floats(0.5, 20)}))
+    scenario = Scenario(**keys)
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
+def real_worlds(draw: st.DrawFn) -> World:
+    """Worlds at real-valued times with stages in any order, queues and windows, in most of which many times are equal.
+
+    There are 12 parts at most in up to 40 rounds, so that the queues of one or two servers are long.
+    """
+    keys = draw(scenario_keys())
+    problem = Scenario(**keys).problem()
+    keys |= {
+        "delays": draw(stage_tables(keys["span"], problem.names)),
+        "arrivals": draw(grid_arrivals() | arrival_tables()),
+        "resources": {"lab": draw(st.integers(1, 3)), "desk": 1},
+        "drain": draw(st.booleans()),
+    }
+    if draw(st.booleans()):
+        keys["window"] = draw(st.sampled_from([0.5, 1, 2.5, 4, 7]) | st.floats(0.5, 20))
+        most = float(problem.maxima.min()) / problem.span
+        keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
+    scenario = Scenario(**keys)
+    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+
+
+@st.composite
+def lab_worlds(draw: st.DrawFn) -> World:
+    """Worlds with a lone queue for parts of which many are lost before they reach it."""
+    missing, lab = {"kind": "missing", "p": 0.4}, {"kind": "lab-queue", "resource": "lab", "mean": 0.5}
+    keys = draw(scenario_keys()) | {"delays": [missing, lab], "resources": {"lab": 2}, "drain": True}
     scenario = Scenario(**keys)
     return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
 

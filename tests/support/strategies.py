@@ -149,3 +149,48 @@ def arrival_tables() -> st.SearchStrategy[dict[str, Any]]:
         a_delay("batches", size=st.integers(1, 5), every=numbers),
         a_delay("ramp", start=st.floats(0, 5), end=numbers, duration=numbers),
     )
+
+
+GRID = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0])
+"""Times with which sums are exact, so that many things happen at the same time."""
+
+
+def grid_delays(span: int) -> st.SearchStrategy[dict[str, Any]]:
+    """A table of a sampled delay that may stand anywhere, most of them with times on the grid."""
+    lags = st.lists(GRID, min_size=1, max_size=3)
+    return st.one_of(
+        a_delay("constant", lag=GRID),
+        a_delay("empirical", per=True, lags=lags),
+        a_delay("geometric", per=True, p=st.sampled_from([0.3, 0.7])),
+        a_delay("lognormal", per=True, median=numbers, sigma=sigmas, whole=st.booleans()),
+        a_delay("missing", p=st.sampled_from([0.1, 0.4])),
+        a_delay("dropout", mean=st.floats(1.0, 2.0 * span)),
+    )
+
+
+def queue_tables() -> st.SearchStrategy[dict[str, Any]]:
+    """A table of a queue for one of two resources, of which several queues may share one."""
+    where = {"resource": st.sampled_from(["lab", "desk"])}
+    return st.one_of(
+        a_delay("lab-queue", **where, mean=st.sampled_from([0.25, 0.5, 1.0]), service=st.just("constant")),
+        a_delay("lab-queue", **where, mean=st.floats(0.05, 1.5)),
+    )
+
+
+@st.composite
+def stage_tables(draw: st.DrawFn, span: int, names: Sequence[str]) -> list[dict[str, Any]]:
+    """`[[delays]]` in any order: sampled delays, calendars and queues."""
+    first = draw(delay_tables(span, names)) if draw(st.booleans()) else []
+    inside = grid_delays(span)
+    made_of_others = a_delay("reward-dependent", per=True, threshold=st.floats(0, 1), below=inside, above=inside)
+    by_arm = a_delay("by-arm", arms=st.dictionaries(st.sampled_from(names), inside, min_size=1))
+    calendars = reporting_tables(whole=True) | reporting_tables(whole=False)
+    others = draw(st.lists(inside | made_of_others | by_arm | calendars, max_size=3))
+    queues = [draw(queue_tables()) for _ in range(draw(st.sampled_from([1, 2, 0])))]
+    return first + draw(st.permutations(others + queues))
+
+
+def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
+    """`[arrivals]` at times on the grid, or at random ones."""
+    every = st.sampled_from([0.25, 0.5, 1.0])
+    return st.one_of(a_delay("regular", every=every), a_delay("batches", size=st.integers(1, 5), every=every))

@@ -1,106 +1,138 @@
-"""The lab queue: first come first served, and as long as queueing theory says."""
+"""The lab queue worked by hand: first come first served, queues in a row, and what lies between them."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
-import simpy
-from delays_helper import RATE, build_delay, erlang_c_wait
-from scipy import stats
+from delays_helper import build_delay
+from runs import open_run
 
-from tpstream.model.arrays import Floats
+from tpstream import Scenario
+from tpstream.log.sinks import MemorySink
+from tpstream.model.events import Events
+from tpstream.model.world import Purpose, open_stream
 
-
-@dataclass
-class Bench:
-    """One pull at the queue, without an engine: what is delivered is noted with its time."""
-
-    env: simpy.Environment
-    resources: Mapping[str, simpy.Resource]
-    arrivals: Sequence[tuple[float, int]]
-    stream: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
-    pull: int = 1
-    arm: int = 0
-    delivered: list[tuple[float, int]] = field(default_factory=list)
-
-    def wait_until(self, time: float) -> simpy.Event:
-        """An event at that time."""
-        return self.env.timeout(max(time - self.env.now, 0.0))
-
-    def deliver(self, part: int) -> None:
-        """Note it."""
-        self.delivered.append((self.env.now, part))
-
-    def lose(self, part: int) -> None:
-        """The queue loses nothing."""
-        raise NotImplementedError
+QUEUE = {"kind": "lab-queue", "resource": "lab", "service": "constant"}
 
 
-def serve(pulls: Sequence[Sequence[tuple[float, int]]], capacity: int, **keys: object) -> list[list[tuple[float, int]]]:
-    """When the parts of these pulls are handed out by a lab of that capacity."""
-    env = simpy.Environment()
-    lab = {"lab": simpy.Resource(env, capacity)}
-    queue = build_delay({"kind": "lab-queue", "resource": "lab", **keys})
-    benches = [Bench(env, lab, pull, np.random.default_rng(number)) for number, pull in enumerate(pulls)]
-    for bench in benches:
-        env.process(queue.run(bench))
-    env.run()
-    return [bench.delivered for bench in benches]
-
-
-def mean_wait(rate: float, mean: float, servers: int, seed: int) -> float:
-    """The mean wait of parts 501 to 2500 that come at random to an empty lab."""
-    times: Floats = np.random.default_rng(seed).exponential(1 / rate, 2500).cumsum()
-    env = simpy.Environment()
-    lab = {"lab": simpy.Resource(env, servers)}
-    queue = build_delay({"kind": "lab-queue", "resource": "lab", "mean": mean})
-    bench = Bench(env, lab, [(time, number) for number, time in enumerate(times.tolist())])
-    bench.stream = np.random.default_rng(seed + 10_000)
-    env.process(queue.run(bench))
-    env.run()
-    through = np.array([time - times[number] for time, number in bench.delivered if number >= 500])
-    return float(through.mean()) - mean
-
-
-@pytest.mark.parametrize(("servers", "rate", "mean"), [(1, 0.6, 1.0), (2, 0.6, 2.5), (3, 1.0, 2.0)])
-def test_the_wait_is_erlangs(servers: int, rate: float, mean: float) -> None:
-    """The mean wait over 25 labs is within its interval of the Erlang-C value (false alarm: 1 in a million)."""
-    waits = np.array([mean_wait(rate, mean, servers, seed) for seed in range(25)])
-    off = abs(waits.mean() - erlang_c_wait(rate, mean, servers)) / (waits.std(ddof=1) / math.sqrt(len(waits)))
-    assert off < stats.t.isf(RATE / 2, len(waits) - 1)
-
-
-def test_first_come_first_served_by_hand() -> None:
-    """One place, 2 per part: whoever comes first is served first, whichever pull it is of."""
-    pulls = [[(0.0, 1), (1.0, 2)], [(0.5, 1), (9.0, 2)]]
-    assert serve(pulls, 1, mean=2, service="constant") == [[(2, 1), (6, 2)], [(4, 1), (11, 2)]]
-
-
-def test_two_places_by_hand() -> None:
-    """Two parts are served at a time, and parts of one pull may overtake each other."""
-    pulls = [[(0.0, 2), (0.0, 1), (1.0, 3)]]
-    assert serve(pulls, 2, mean=2, service="constant") == [[(2, 2), (2, 1), (4, 3)]]
-
-
-def test_service_times_belong_to_the_pull() -> None:
-    """With places enough, a pull's service times are those of its own stream, in order of arrival."""
-    (delivered,) = serve([[(0.0, 1), (1.0, 2), (2.0, 3)]], 3, mean=4)
-    times = np.random.default_rng(0).exponential(4, 3)
-    assert sorted(delivered) == sorted(zip(np.arange(3) + times, (1, 2, 3), strict=True))
-
-
-def test_a_pull_without_parts_is_done_at_once() -> None:
-    """A pull whose parts are all lost does not wait."""
-    assert serve([[]], 1, mean=1) == [[]]
-
-
-def test_a_pull_is_done_when_its_last_part_was_served() -> None:
-    """The process of a pull ends no sooner than its last part is handed out."""
-    env = simpy.Environment()
-    bench = Bench(env, {"lab": simpy.Resource(env, 1)}, [(0.0, 1), (1.0, 2)])
-    env.run(
-        env.process(build_delay({"kind": "lab-queue", "resource": "lab", "mean": 2, "service": "constant"}).run(bench))
+def world(delays: list[dict[str, Any]], *, span: int, servers: int = 1, **keys: Any) -> Scenario:
+    """One arm, and a decision at each of the times 1, 2, ..., unless told otherwise."""
+    return Scenario.parse(
+        {
+            "name": "queues",
+            "horizon": 2,
+            "span": span,
+            "drain": True,
+            "rewards": {"kind": "smooth-beta", "groups": 1},
+            "arms": [{"maximum": 1.0}],
+            "resources": {"lab": servers, "desk": 1},
+            "delays": delays,
+            **keys,
+        }
     )
-    assert bench.delivered == [(2, 1), (4, 2)]
+
+
+def outcomes(scenario: Scenario, engine: str) -> list[tuple[float, int, int, str]]:
+    """When which part of which pull was settled, and how."""
+    sink = MemorySink()
+    run = open_run(scenario, scenario.policy("uniform"), 7, 0, engine=engine)
+    run.bus.subscribe("memory", sink)
+    for _ in run.round_batches():
+        pass
+    return [
+        (event.time, event.pull, event.part, event.kind)
+        for event in Events.join(sink.batches)
+        if event.kind in {"partial", "late", "dropped"}
+    ]
+
+
+ENGINES = pytest.mark.parametrize("engine", ["simpy", "compiled"])
+
+
+@ENGINES
+def test_first_come_first_served(engine: str) -> None:
+    """One place, 2 for each part: whoever comes first is served first; at the same time the earlier pull is."""
+    found = outcomes(world([{**QUEUE, "mean": 2}], span=2), engine)
+    # Pull 1 has parts at 1 and 2, pull 2 at 2 and 3.
+    assert found == [(3, 1, 1, "partial"), (5, 1, 2, "partial"), (7, 2, 1, "partial"), (9, 2, 2, "partial")]
+
+
+@ENGINES
+def test_two_places(engine: str) -> None:
+    """Two parts are served at a time."""
+    found = outcomes(world([{**QUEUE, "mean": 2}], span=2, servers=2), engine)
+    assert found == [(3, 1, 1, "partial"), (4, 1, 2, "partial"), (5, 2, 1, "partial"), (6, 2, 2, "partial")]
+
+
+@ENGINES
+def test_a_place_that_becomes_free_serves_who_has_waited(engine: str) -> None:
+    """A part that comes when another one leaves is behind those that wait already."""
+    found = outcomes(world([{**QUEUE, "mean": 1}], span=1, arrivals={"kind": "batches", "size": 2}, horizon=4), engine)
+    assert found == [(2, 1, 1, "partial"), (3, 2, 1, "partial"), (4, 3, 1, "partial"), (5, 4, 1, "partial")]
+
+
+@ENGINES
+def test_a_queue_after_a_queue(engine: str) -> None:
+    """What the lab hands out waits for the desk, and then for the report of every fourth day."""
+    delays = [
+        {**QUEUE, "mean": 1},
+        {"kind": "constant", "lag": 0.5},
+        {**QUEUE, "resource": "desk", "mean": 2},
+        {"kind": "reporting", "every": 4},
+    ]
+    # The lab is done at 2 and 3; the desk works from 2.5 to 4.5 and from then to 6.5.
+    assert outcomes(world(delays, span=1), engine) == [(8, 1, 1, "partial"), (8, 2, 1, "partial")]
+
+
+@ENGINES
+def test_two_queues_for_one_resource(engine: str) -> None:
+    """Queues for the same resource are one queue: who joins first is served first, whatever for."""
+    delays = [{**QUEUE, "mean": 1}, {**QUEUE, "mean": 2}]
+    # At 2, when pull 2 comes, pull 1 leaves and joins again: of those that join at one time the earlier pull is first.
+    found = outcomes(world(delays, span=1), engine)
+    assert found == [(4, 1, 1, "partial"), (7, 2, 1, "partial")]
+
+
+@ENGINES
+def test_a_lost_part_does_not_queue(engine: str) -> None:
+    """That a part is lost is known without waiting for the lab, but not before the report of the stages after it."""
+    delays = [{"kind": "missing", "p": 1}, {**QUEUE, "mean": 3}, {"kind": "reporting", "every": 5}]
+    assert outcomes(world(delays, span=1), engine) == [(5, 1, 1, "dropped"), (5, 2, 1, "dropped")]
+
+
+@ENGINES
+def test_a_patient_who_leaves_while_the_lab_works(engine: str) -> None:
+    """A drop-out before the lab loses only samples that are not taken; one after it loses results as well."""
+    leave = {"kind": "dropout", "mean": 1e-9}
+    lab = {**QUEUE, "mean": 3}
+    assert [kind for *_, kind in outcomes(world([leave, lab], span=1), engine)] == ["partial", "partial"]
+    assert [kind for *_, kind in outcomes(world([lab, leave], span=1), engine)] == ["dropped", "dropped"]
+
+
+@ENGINES
+def test_service_times_of_a_lone_queue(engine: str) -> None:
+    """They are drawn for the parts that are not lost, from the arm's stream, in order of arrival."""
+    delays = [{"kind": "lab-queue", "resource": "lab", "mean": 4}]
+    found = outcomes(world(delays, span=3, servers=9), engine)
+    times = open_stream(7, 0, Purpose.SERVICE, 0).exponential(4, 6).reshape(2, 3)
+    expected = {(pull, part): pull + part - 1 + times[pull - 1, part - 1] for pull in (1, 2) for part in (1, 2, 3)}
+    assert {(pull, part): time for time, pull, part, _ in found} == expected
+
+
+@ENGINES
+def test_service_times_of_several_queues(engine: str) -> None:
+    """Each queue has a stream of its own, with a time for every part of a block of 256 pulls."""
+    queue = {"kind": "lab-queue", "resource": "lab", "mean": 4}
+    found = outcomes(world([queue, queue], span=3, servers=9), engine)
+    times = [open_stream(7, 0, Purpose.SERVICE, 0, k).exponential(4, 768).reshape(256, 3) for k in (0, 1)]
+    expected = {
+        (pull, part): pull + part - 1 + times[0][pull - 1, part - 1] + times[1][pull - 1, part - 1]
+        for pull in (1, 2)
+        for part in (1, 2, 3)
+    }
+    assert {(pull, part): time for time, pull, part, _ in found} == expected
+
+
+def test_constant_service_is_not_drawn() -> None:
+    """Every service takes the mean."""
+    assert build_delay({**QUEUE, "mean": 2}).service_times(np.random.default_rng(0), 3).tolist() == [2, 2, 2]

@@ -63,7 +63,7 @@ def test_the_papers_timing(keys: dict[str, Any]) -> None:
 
 
 def test_the_timing_of_a_file(tmp_path: Path) -> None:
-    """A file's sections make sampled delays, a calendar, a process, resources, arrivals and a window."""
+    """A file's sections make sampled delays, a calendar, a queue, resources, arrivals and a window."""
     (tmp_path / "lags.csv").write_text("lag\n1\n2\n")
     path = tmp_path / "trial.toml"
     path.write_text("""
@@ -100,7 +100,8 @@ def test_the_timing_of_a_file(tmp_path: Path) -> None:
     scenario = Scenario.load(path)
     timing = scenario.timing()
     assert timing.names == ("delays[0] (empirical)", "delays[2] (by-arm: geometric)")
-    assert (len(timing.delays), timing.process_name) == (2, "delays[4] (lab-queue)")
+    assert [(stage.form, stage.name) for stage in timing.later] == [("queue", "delays[4] (lab-queue)")]
+    assert (len(timing.delays), timing.lone_queue) == (2, True)
     assert timing.calendar is not None
     assert timing.calendar.reported(np.array([6.5, 8.0])).tolist() == [7, 14]
     assert (timing.resources, timing.window, timing.default) == ({"lab": 2}, 40, 0)
@@ -196,13 +197,9 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
         {"delays": [{"kind": "empirical", "file": "no.csv"}]},
         "delays[0].file: there is no file no.csv; give...",
     ),
-    "reporting not last": (
-        {"delays": [WEEKLY, GEOMETRIC]},
-        "delays[1]: a sampled delay cannot come after delays[0] (reporting); move it before",
-    ),
-    "after a process": (
-        {"delays": [LAB, WEEKLY], "resources": {"lab": 1}},
-        "delays[1]: nothing can come after delays[0] (lab-queue); move it before",
+    "lump not first": (
+        {"delays": [WEEKLY, {"kind": "lump"}]},
+        "delays[1]: 'lump' must know when all parts of a pull arrive, so it cannot come after delays[0] (reporting)...",
     ),
     "unknown resource": (
         {"delays": [LAB], "resources": {"lap": 1}},

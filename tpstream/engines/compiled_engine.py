@@ -14,7 +14,7 @@ from tpstream.engines import compiled_plain_loop
 from tpstream.engines.compiled_general import GeneralRun
 from tpstream.engines.compiled_plain_loop import DONE, FLUSH, LAST, PENDING, ROUND, WRITTEN, PlainMemory
 from tpstream.engines.draws import DrawsReader, fill_sums
-from tpstream.engines.engine import Bus
+from tpstream.engines.engine import Bus, at_whole_rounds
 from tpstream.engines.event_buffers import EventBuffers
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import EngineError, TpstreamError
@@ -82,7 +82,10 @@ class CompiledEngine:
         plain, subscriptions = self._world.timing.plain, self._subscriptions
         if not plain or self.bus.names or subscriptions.partial or subscriptions.received:
             note_memory(self._world.problem.arms, self._world.problem.span)
-        run = (PlainRun if plain and not (self.bus.names and self._optional) else GeneralRun)(
+        kind: type[GeneralRun] = GeneralRun
+        if not at_whole_rounds(self._world.timing):
+            from tpstream.engines.compiled_real import RealRun as kind  # noqa: N813, PLC0415 (few worlds need it)
+        run = (PlainRun if plain and not (self.bus.names and self._optional) else kind)(
             self._world,
             self._policy,
             self._state,

@@ -41,11 +41,10 @@ class GeneralRun:
         bus: Bus,
         label: str,
     ) -> None:
-        problem, timing = world.problem, world.timing
         self._world = world
         self._policy = policy
         self._per_pull = policy.per_pull
-        self._run = load_for(policy, loop, state).run_general
+        self._run = self._load(policy, state)
         self._state = state
         self._subscriptions = subscriptions
         self._stream = stream
@@ -55,10 +54,19 @@ class GeneralRun:
         self._label = label
         self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
-        self._memory: Any = loop.LoopMemory(
+        self._memory: Any = self._make_memory()
+
+    def _load(self, policy: SharedPolicy, state: Any) -> Any:
+        """The loop with the policy's functions inside."""
+        return load_for(policy, loop, state).run_general
+
+    def _make_memory(self) -> Any:
+        """What the loop remembers, before the first round."""
+        problem, timing = self._world.problem, self._world.timing
+        return loop.LoopMemory(
             horizon=problem.horizon,
             rows=0,
-            drain=world.drain,
+            drain=self._world.drain,
             window=-1 if timing.window is None else int(timing.window),
             default=np.nan if timing.default is None else timing.default,
             pool=np.empty((problem.arms, BLOCK, problem.span)),

@@ -1,6 +1,6 @@
 """The rewards and delays of a run, drawn in blocks: those of an arm's n-th pull are the same whatever the policy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple, cast
@@ -13,7 +13,7 @@ from tpstream.model.events import Kind
 from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop, hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.timing.pipeline import sample_schedule
+from tpstream.timing.pipeline import LaterDraws, draw_later, sample_schedule
 
 IMPUTED = -1
 """Stands for a kind of event in the engines' codes: a part that is missing at the closing is credited with the default
@@ -32,6 +32,8 @@ class Block:
     totals: Floats
     """The pulls' cumulative rewards, added in the order of the parts."""
     schedule: Schedule | None
+    later: LaterDraws | None
+    """What the later stages need; None if there are none."""
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -44,6 +46,8 @@ class Pull(NamedTuple):
     total: float
     offsets: Floats | None
     lost: Bools | None
+    later: LaterDraws | None
+    """What the later stages need, for this pull only: arrays of shape (stages, span)."""
 
 
 class Draws:
@@ -57,6 +61,7 @@ class Draws:
         self.world = world
         self._readers = readers
         self._streams: dict[tuple[Purpose, int], np.random.Generator] = {}
+        self._services: dict[int, list[np.random.Generator]] = {}
         self._held: dict[int, Any] = {}
         self._drawn = [0 for _ in arms]
         self._kept: dict[tuple[int, int], tuple[Block, int]] = {}
@@ -72,11 +77,18 @@ class Draws:
         block, waiting = self._kept.pop((arm, number), (None, self._readers))
         if block is None:
             rewards, totals = self._draw(arm)
-            block = Block(rewards, totals, self._schedule(arm, rewards))
+            schedule = self._schedule(arm, rewards)
+            block = Block(rewards, totals, schedule, self._later(arm, rewards, schedule))
             self._drawn[arm] += len(block)
         if waiting > 1:
             self._kept[arm, number] = (block, waiting - 1)
         return block
+
+    def _open_services(self, arm: int) -> list[np.random.Generator]:
+        """The streams of an arm's service times, one for each queue."""
+        world, timing = self.world, self.world.timing
+        numbers = [None] if timing.lone_queue else range(len(timing.queues))
+        return [open_stream(world.seed, world.run, Purpose.SERVICE, arm, number) for number in numbers]
 
     def _draw(self, arm: int) -> tuple[Floats, Floats]:
         """The rewards of the arm's next block and their totals, checked; fewer than a block where a record ends."""
@@ -126,6 +138,16 @@ class Draws:
             arm_name=self.world.problem.names[arm],
         )
 
+    def _later(self, arm: int, rewards: Floats, schedule: Schedule | None) -> LaterDraws | None:
+        """What the later stages need for a block."""
+        if not self.world.timing.later:
+            return None
+        lost = np.zeros(rewards.shape, dtype=np.bool_) if schedule is None else schedule.lost
+        if arm not in self._services:
+            self._services[arm] = self._open_services(arm)
+        stream = self._stream(Purpose.DELAYS, arm)
+        return draw_later(self.world.timing, rewards, lost, arm, stream, self._services[arm])
+
 
 class DrawsReader:
     """Hands one policy the draws of every arm in order; each policy of a run has a reader of its own."""
@@ -153,9 +175,12 @@ class DrawsReader:
 
 def _pulls(block: Block) -> Iterator[Pull]:
     """The pulls of a block, one by one."""
-    schedule = block.schedule
+    schedule, drawn = block.schedule, block.later
     offsets, lost = (repeat(None), repeat(None)) if schedule is None else (schedule.offsets, schedule.lost)
-    return map(Pull, block.rewards, block.totals.tolist(), offsets, lost)
+    later: Iterable[LaterDraws | None] = repeat(None)
+    if drawn is not None:
+        later = (LaterDraws(drawn.lags[:, n], drawn.limits[:, n], drawn.services[:, n]) for n in range(len(block)))
+    return map(Pull, block.rewards, block.totals.tolist(), offsets, lost, later)
 
 
 def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -> tuple[Floats, Floats]:

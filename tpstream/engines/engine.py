@@ -95,18 +95,25 @@ def obstacle(form: PolicyForm, timing: Timing) -> str | None:
 
 def timing_obstacle(timing: Timing) -> str | None:
     """What in a world's timing the compiled engine cannot serve, or None."""
-    if not timing.arrivals.regular:
-        return f"{timing.arrivals_name} does not put round t at time t"
     if timing.process is not None:
         return f"{timing.process_name} is a process on SimPy's timeline"
-    for delay, name in zip(timing.delays, timing.names, strict=True):
-        if not delay.whole:
-            return f"{name} has lags that are not whole rounds"
-    if timing.calendar is not None and not timing.calendar.whole:
-        return "the calendar has times that are not whole rounds"
-    if timing.window is not None and not float(timing.window).is_integer():
-        return f"the window {timing.window} is not a whole number of rounds"
+    if at_whole_rounds(timing):
+        return None
+    calendars = [(stage.delay, stage.name) for stage in timing.later if stage.form == "reported"]
+    if timing.calendar is not None:
+        calendars += zip(timing.calendar.delays, timing.calendar.names, strict=True)
+    for calendar, name in calendars:
+        if not hasattr(calendar, "table"):
+            return f"{name} is written in Python, which compiled code cannot call for times that are not whole rounds"
     return None
+
+
+def at_whole_rounds(timing: Timing) -> bool:
+    """Whether everything happens at whole rounds, in the order sampled delays, then calendars, and without queues.
+
+    Then the compiled engine keeps a list for each round, which is faster than sorting by time.
+    """
+    return timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
 
 
 def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:

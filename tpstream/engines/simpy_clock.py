@@ -11,7 +11,11 @@ from simpy.events import NORMAL, Event, EventPriority, Process
 Steps = Generator[Event, Any, Any]
 """The generator of a process."""
 
-DECISION, DELIVERY, CLOSING, END = -1, 2, 3, 4
+RELEASE, ARRIVAL = 2, 2 + 2**56
+"""The priorities of what happens at queues are these plus a number that sorts by pull and part: first all parts that
+were served leave, then parts join. So who is first in a queue does not depend on the order in which events were put on
+SimPy's timeline. A turn that a resource grants is an event of SimPy's own priority: the service begins at once."""
+DECISION, DELIVERY, CLOSING, END = -1, 2**58, 2**58 + 1, 2**58 + 2
 """Priorities of events at one time, lowest first. SimPy's own are 0 and 1: users' processes run after the decision."""
 
 

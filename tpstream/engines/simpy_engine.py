@@ -10,16 +10,17 @@ from simpy.events import Event
 
 from tpstream.engines.draws import IMPUTED, Draws, DrawsReader, Pull
 from tpstream.engines.engine import Bus
-from tpstream.engines.simpy_clock import CLOSING, DECISION, END, Timeline
+from tpstream.engines.simpy_clock import DECISION, END, Timeline
 from tpstream.engines.simpy_events import EventBuffer
 from tpstream.engines.simpy_process import ProcessPull
+from tpstream.engines.simpy_queues import QueuedPull
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
 from tpstream.model.events import DROPPED, LATE, PARTIAL
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.functions import check_arm
-from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times
+from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times, pass_stages
 
 Process = Generator[Event, None, None]
 
@@ -112,22 +113,31 @@ class SimpyEngine:
             drawn = self._reader.next_pull(arm)
             shown = drawn.total if self._clairvoyant else np.nan
             self._buffer.add_pull(round, time, arm, drawn.rewards, shown)
-            self._timeline.process(self._start(round, time, arm, drawn))
+            process = self._start(round, time, arm, drawn)
+            if process is not None:
+                self._timeline.process(process)
             self._round = round
             if round % ROUNDS_PER_BATCH == 0 and round < problem.horizon:
                 self._stop()
         yield self._timeline.moment(time, END)
         self._stop()
 
-    def _start(self, pull: int, time: float, arm: int, drawn: Pull) -> Process:
-        """The process that delivers the parts of one pull."""
+    def _start(self, pull: int, time: float, arm: int, drawn: Pull) -> Process | None:
+        """The process that delivers the parts of one pull; none if they pass queues, which is done by callbacks."""
         timing = self._world.timing
-        plain = drawn.offsets is None and timing.calendar is None and timing.window is None
+        plain = drawn.offsets is None and timing.calendar is None and timing.window is None and not timing.later
         if plain and timing.process is None:
             return self._emit(pull, time)
         offsets = self._offsets if drawn.offsets is None else drawn.offsets
         lost = self._none_lost if drawn.lost is None else drawn.lost
         times = time + offsets if timing.calendar is None else timing.calendar.reported(time + offsets, pull)
+        if timing.queues and drawn.later is not None:
+            queued = QueuedPull(self._buffer, self._timeline, self._resources, timing, pull, time, drawn.later)
+            queued.start(times, lost)
+            return None
+        if drawn.later is not None:
+            later = drawn.later
+            times, lost = pass_stages(timing.later, times, lost, time, later.lags, later.limits, pull)
         if timing.process is not None:
             return self._keep_error(self._run_process_pull(timing.process, pull, time, arm, times, lost))
         return self._follow(pull, timetable(self._buffer, pull, time, times, lost, timing))
@@ -170,9 +180,9 @@ class SimpyEngine:
             span=len(times),
         )
         for part in (np.flatnonzero(lost) + 1).tolist():
-            self._timeline.process(self._lose(process_pull, part, float(times[part - 1])))
+            process_pull.lose_at(part, float(times[part - 1]))
         if timing.window is not None:
-            self._timeline.process(self._close(process_pull, time + timing.window))
+            process_pull.close_at(time + timing.window)
         with user_code(DelayError, name, f"for pull {pull}"):
             steps = process.run(process_pull)
         if not hasattr(steps, "throw"):
@@ -181,14 +191,6 @@ class SimpyEngine:
             )
         yield from process_pull.watched(steps)
         process_pull.check_complete()
-
-    def _lose(self, process_pull: ProcessPull, part: int, due: float) -> Process:
-        yield self._timeline.tick(due)
-        process_pull.lose(part)
-
-    def _close(self, process_pull: ProcessPull, due: float) -> Process:
-        yield self._timeline.moment(due, CLOSING)
-        process_pull.close()
 
     def _keep_error(self, process: Process) -> Process:
         """The same process, but its error is kept to be raised outside of SimPy, which would make a copy of it."""
@@ -208,7 +210,7 @@ class SimpyEngine:
         try:
             self._timeline.run(until)
         except Exception as error:
-            if self._world.timing.process is None:
+            if self._world.timing.process is None and not self._world.timing.later:
                 raise
             self._failure = self._failure or self._callback_error(error)
         if self._failure is not None:

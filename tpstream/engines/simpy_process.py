@@ -9,14 +9,73 @@ import simpy
 from simpy.events import Event
 
 from tpstream.engines.draws import IMPUTED
-from tpstream.engines.simpy_clock import Steps, Timeline
+from tpstream.engines.simpy_clock import CLOSING, Steps, Timeline
 from tpstream.engines.simpy_events import EventBuffer
 from tpstream.model.errors import DelayError, TpstreamError, user_error
 from tpstream.model.events import DROPPED, LATE, PARTIAL
 
 
-class ProcessPull:
-    """The PullContext of a process delay for one pull; the pull is closed when nothing of it is missing any more."""
+class OpenPull:
+    """A pull of which parts are missing; it is closed when nothing of it is missing any more, or by its window."""
+
+    def __init__(
+        self, buffer: EventBuffer, timeline: Timeline, pull: int, name: str, *, default: float | None, span: int
+    ) -> None:
+        self.pull = pull
+        self._buffer = buffer
+        self._timeline = timeline
+        self._name = name
+        self._default = default
+        self._pending = set(range(1, span + 1))
+        self._uncredited = set(range(1, span + 1))
+        self._closed = False
+
+    def close_at(self, time: float) -> None:
+        """Close the pull at this time, after all deliveries."""
+        self._timeline.moment(time, CLOSING).callbacks.append(lambda _: self.close())
+
+    def close(self) -> None:
+        """Close the pull with what has arrived, unless it is closed."""
+        if self._closed:
+            return
+        self._closed = True
+        self._buffer.open_instant(self._timeline.now)
+        if self._default is not None:
+            self._buffer.codes.extend(self._buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
+        self._buffer.codes.append(self._buffer.closed_code(self.pull))
+
+    def lose_at(self, part: int, time: float) -> None:
+        """Let it be known at this time that the part never arrives."""
+        self._timeline.tick(time).callbacks.append(lambda _: self.lose(part))
+
+    def lose(self, part: int) -> None:
+        """Declare that the part never arrives, which is known from now on."""
+        self._settle(part, DROPPED)
+
+    def hand_out(self, part: int) -> None:
+        """Hand the part out now."""
+        self._settle(part, LATE if self._closed else PARTIAL)
+
+    def _settle(self, part: int, kind: int) -> None:
+        if not math.isfinite(self._timeline.now):
+            raise DelayError(
+                f"{self._name} settled part {part} of pull {self.pull} at time {self._timeline.now}; "
+                "leave the clock to SimPy"
+            )
+        if part not in self._pending:
+            raise DelayError(f"{self._name} settled part {part} of pull {self.pull} twice, or it is no part of it")
+        self._pending.remove(part)
+        if kind == PARTIAL:
+            self._uncredited.remove(part)
+        self._buffer.open_instant(self._timeline.now)
+        self._buffer.codes.append(self._buffer.code(self.pull, part, kind))
+        if not self._pending:
+            self.close()
+            self._buffer.finished.append(self.pull)
+
+
+class ProcessPull(OpenPull):
+    """The PullContext of a process delay for one pull."""
 
     def __init__(
         self,
@@ -32,19 +91,12 @@ class ProcessPull:
         default: float | None,
         span: int,
     ) -> None:
-        self.pull = pull
+        super().__init__(buffer, timeline, pull, name, default=default, span=span)
         self.arm = arm
         self.env: simpy.Environment = timeline
         self.resources = resources
         self.stream = stream
         self.arrivals = arrivals
-        self._buffer = buffer
-        self._timeline = timeline
-        self._name = name
-        self._default = default
-        self._pending = set(range(1, span + 1))
-        self._uncredited = set(range(1, span + 1))
-        self._closed = False
         self._due = {part: due for due, part in arrivals}
 
     def wait_until(self, time: float) -> simpy.Event:
@@ -61,21 +113,7 @@ class ProcessPull:
                 f"{self._name} delivered part {part} of pull {self.pull} at time {self._timeline.now}, "
                 f"before it arrives at {self._due[part]}; wait until then"
             )
-        self._settle(part, LATE if self._closed else PARTIAL)
-
-    def lose(self, part: int) -> None:
-        """Declare that the part never arrives, which is known from now on."""
-        self._settle(part, DROPPED)
-
-    def close(self) -> None:
-        """Close the pull with what has arrived, unless it is closed."""
-        if self._closed:
-            return
-        self._closed = True
-        self._buffer.open_instant(self._timeline.now)
-        if self._default is not None:
-            self._buffer.codes.extend(self._buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
-        self._buffer.codes.append(self._buffer.closed_code(self.pull))
+        self.hand_out(part)
 
     def watched(self, steps: Steps) -> Steps:
         """The same steps of a user's process, but its errors name the delay and the pull."""
@@ -118,20 +156,3 @@ class ProcessPull:
                 step = partial(steps.send, (yield event))
             except Exception as error:  # noqa: BLE001 (it is for the process, which may be waiting for it)
                 step = partial(steps.throw, error)
-
-    def _settle(self, part: int, kind: int) -> None:
-        if not math.isfinite(self._timeline.now):
-            raise DelayError(
-                f"{self._name} settled part {part} of pull {self.pull} at time {self._timeline.now}; "
-                "leave the clock to SimPy"
-            )
-        if part not in self._pending:
-            raise DelayError(f"{self._name} settled part {part} of pull {self.pull} twice, or it is no part of it")
-        self._pending.remove(part)
-        if kind == PARTIAL:
-            self._uncredited.remove(part)
-        self._buffer.open_instant(self._timeline.now)
-        self._buffer.codes.append(self._buffer.code(self.pull, part, kind))
-        if not self._pending:
-            self.close()
-            self._buffer.finished.append(self.pull)

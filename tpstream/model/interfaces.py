@@ -175,6 +175,50 @@ class DelayProcess(Protocol):
         """The schedule after this delay, for pulls of one arm that pay these rewards (pulls, span)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """What a delay does to the parts of some pulls, drawn before it is known when they get there.
+
+    Parameters
+    ----------
+    lags : array of float or None
+        By how much each part comes later, of shape (pulls, span) or (pulls, 1); None: not at all.
+    limits : array of float or None
+        A part that gets there later than this after its pull is lost; -inf: it is lost in any case. None: none is lost.
+
+    Examples
+    --------
+    >>> moves = Moves(lags=np.array([[2.0, 3.0]]), limits=None)
+    >>> moves.applied(Schedule(np.array([[0.0, 1.0]]), np.array([[False, False]]))).offsets.tolist()
+    [[2.0, 4.0]]
+    """
+
+    lags: Floats | None = None
+    limits: Floats | None = None
+
+    def applied(self, schedule: Schedule) -> Schedule:
+        """The schedule after the delay."""
+        offsets = schedule.offsets if self.lags is None else schedule.offsets + self.lags
+        lost = schedule.lost if self.limits is None else schedule.lost | (schedule.offsets > self.limits)
+        return Schedule(offsets, lost)
+
+
+class DrawnDelay(DelayProcess, Protocol):
+    """A sampled delay whose draws do not depend on when parts get there, so that it may stand anywhere."""
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """What happens to the parts of pulls of one arm that pay these rewards (pulls, span)."""
+
+
+class QueueDelay(Protocol):
+    """A queue for a resource, first come, first served."""
+
+    resource: str
+
+    def service_times(self, stream: np.random.Generator, parts: int) -> Floats:
+        """How long serving each of the next parts takes."""
+
+
 class CalendarDelay(Protocol):
     """A delay that depends on the time and not on chance: parts are handed out at certain times only."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from numbers import Integral
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -29,9 +29,13 @@ class Purpose(IntEnum):
     SERVICE = 4
 
 
-def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0) -> np.random.Generator:
-    """Open a stream at its beginning; the same four numbers always give the same stream."""
-    sequence = np.random.SeedSequence(seed, spawn_key=(run, int(purpose), arm))
+def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0, queue: int | None = None) -> np.random.Generator:
+    """Open a stream at its beginning; the same numbers always give the same stream.
+
+    `queue` counts the queues of a scenario that has several, from 0.
+    """
+    key = (run, int(purpose), arm) if queue is None else (run, int(purpose), arm, queue)
+    sequence = np.random.SeedSequence(seed, spawn_key=key)
     return np.random.Generator(np.random.PCG64(sequence))
 
 
@@ -124,23 +128,48 @@ class Regular:
 
 
 class Calendar(CalendarDelay, Protocol):
-    """All calendar delays of a scenario as one delay."""
+    """Some calendar delays of a scenario as one delay."""
+
+    @property
+    def delays(self) -> tuple[CalendarDelay, ...]:
+        """These delays, in their order."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What errors call them."""
 
     def reported(self, times: Floats, pull: int | None = None) -> Floats:
         """When what arrives at these times is handed out; if `pull` is given, errors name it."""
 
 
 @dataclass(frozen=True, eq=False)
+class Stage:
+    """A delay that is applied to each part when the part gets there."""
+
+    form: Literal["moves", "reported", "queue"]
+    """What the delay is: a DrawnDelay, a CalendarDelay or a QueueDelay."""
+    delay: Any
+    name: str
+    """What errors call it."""
+    index: int
+    """Its number among the later stages of its form, from 0."""
+
+
+@dataclass(frozen=True, eq=False)
 class Timing:
     """When decisions are due, when parts arrive, and when a pull is closed; by default as in the paper's world.
 
-    A part passes the sampled delays in order, then the calendar, then the process.
+    A part passes the sampled delays in order, then the calendar, then the later stages or the process.
     """
 
     delays: tuple[DelayProcess, ...] = ()
+    """Sampled delays that come before everything else: they are applied when a block of pulls is drawn."""
     names: tuple[str, ...] = ()
     """What errors call the sampled delays, in their order."""
     calendar: Calendar | None = None
+    """The calendars that directly follow them."""
+    later: tuple[Stage, ...] = ()
+    """All further stages, in order: calendars, queues and sampled delays that come after one of these."""
     process: ProcessDelay | None = None
     process_name: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -155,13 +184,27 @@ class Timing:
     @property
     def plain(self) -> bool:
         """Whether this is the paper's world: part j of the pull of round t arrives at time t + j - 1."""
-        return self.whole and not self.delays and self.calendar is None and self.window is None
+        return self.whole and not self.delays and self.calendar is None and not self.later and self.window is None
 
     @property
     def whole(self) -> bool:
         """Whether every part arrives at a whole time: regular decisions, and only delays that keep times whole."""
-        delays_keep = all(delay.whole for delay in (*self.delays, self.calendar) if delay is not None)
+        later = [getattr(stage.delay, "whole", False) for stage in self.later]
+        delays_keep = all(delay.whole for delay in (*self.delays, self.calendar) if delay is not None) and all(later)
         return self.arrivals.regular and self.process is None and delays_keep
+
+    @property
+    def queues(self) -> tuple[Stage, ...]:
+        """The queues among the later stages."""
+        return tuple(stage for stage in self.later if stage.form == "queue")
+
+    @property
+    def lone_queue(self) -> bool:
+        """Whether there is one queue, directly after the sampled delays and the calendar.
+
+        Its service times are drawn for the parts that are not lost only, in the order in which they arrive at it.
+        """
+        return len(self.queues) == 1 and self.later[0].form == "queue"
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,9 +51,17 @@ def _load(policy: SharedPolicy, source: ModuleType, clock: bool) -> ModuleType: 
     module = _load_copy(policy.name, source, functions)
     if source is not handlers:
         functions |= _own_functions(_load(policy, handlers, clock), functions)
+    if hasattr(source, "SHARED"):
+        functions |= _own_functions(_load_shared(source.SHARED), functions)
     for name in functions.keys() & vars(module).keys():
         setattr(module, name, functions[name])
     return module
+
+
+@lru_cache(maxsize=16)
+def _load_shared(source: ModuleType) -> ModuleType:
+    """A copy of a module whose functions call none of a policy's, and are compiled once for all policies."""
+    return _load_copy("shared", source, {})
 
 
 def _own_functions(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,18 @@ from tpstream.model.world import BLOCK, Purpose, Timing, open_stream
 from tpstream.testing.runs import check_timing
 from tpstream.testing.subject import Subject, check_arms, check_builds, check_distribution, check_repeatable, watched
 from tpstream.timing import ARRIVALS, DELAYS
-from tpstream.timing.pipeline import Calendars, arrival_times, check_reported, read_only, sample_schedule
+from tpstream.timing.kinds import FORMS
+from tpstream.timing.pipeline import (
+    Calendars,
+    arrival_times,
+    check_reported,
+    make_stages,
+    read_only,
+    sample_schedule,
+)
 
 SPAN, ARMS, DECISIONS = 6, 2, 60
 """Of the worlds in which arrival processes are tried."""
-FORMS = ("apply", "reported", "run")
-"""The methods of the three forms of delays; a delay has one of them."""
 
 
 def check_arrivals(
@@ -161,8 +167,8 @@ def check_delay(
         delay = build()
         forms = [form for form in FORMS if hasattr(delay, form)]
         if len(forms) != 1:
-            subject.fail(f"must build what has one of {', '.join(FORMS)}, got {' and '.join(forms) or 'none'}")
-        if forms != ["run"] and not isinstance(getattr(delay, "whole", None), bool):
+            subject.fail(f"must build what has one of {', '.join(FORMS[:3])}, got {' and '.join(forms) or 'none'}")
+        if forms[0] in {"apply", "reported"} and not isinstance(getattr(delay, "whole", None), bool):
             subject.fail("must say with `whole` (true or false) whether whole times stay whole")
         if forms == ["apply"]:
             _check_sampled(subject, build, len(arms), span, distribution)
@@ -183,6 +189,10 @@ def _timings(
             "apply": {"delays": (delay,), "names": (subject.name,)},
             "reported": {"calendar": Calendars((delay,), (subject.name,))},
             "run": {"process": delay, "process_name": subject.name, "resources": resources},
+            "service_times": {
+                "later": make_stages([("service_times", delay, subject.name)]),
+                "resources": resources,
+            },
         }
         return of_form[form]
 

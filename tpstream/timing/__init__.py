@@ -17,11 +17,11 @@ DELAYS = Registry(
         "empirical": "tpstream.timing.lags:Empirical",
         "by-arm": "tpstream.timing.combined:ByArm",
         "lump": "tpstream.timing.combined:Lump",
-        "reporting": "tpstream.timing.waiting:Reporting",
+        "reporting": "tpstream.timing.calendars:Reporting",
         "missing": "tpstream.timing.lags:Missing",
         "dropout": "tpstream.timing.lags:Dropout",
         "reward-dependent": "tpstream.timing.combined:RewardDependent",
-        "lab-queue": "tpstream.timing.waiting:LabQueue",
+        "lab-queue": "tpstream.timing.queues:LabQueue",
     },
     needs=("settings", "build"),
 )

@@ -1,13 +1,13 @@
 """Delays that depend on the arm or on the reward, and the lump that holds all parts of a pull back to one moment."""
 
-from typing import Annotated, Self
+from typing import Annotated, Self, cast
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
-from tpstream.model.interfaces import BuildContext, DelayProcess, Schedule
+from tpstream.model.interfaces import BuildContext, DelayProcess, DrawnDelay, Moves, Schedule
 from tpstream.timing.kinds import InnerDelay, TimingSettings, build_inner
 from tpstream.timing.lags import NoDelay, Per
 
@@ -42,6 +42,15 @@ class ByArm(TimingSettings):
         """The schedule after the delay of this arm; without one it stays as it is."""
         return self._delays[arm].apply(schedule, rewards, arm, stream) if arm in self._delays else schedule
 
+    @property
+    def inner(self) -> tuple[DelayProcess, ...]:
+        """The delays of the arms."""
+        return tuple(self._delays.values())
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """What the delay of this arm does, where all are drawn."""
+        return cast("DrawnDelay", self._delays[arm]).moves(rewards, arm, stream) if arm in self._delays else Moves()
+
 
 class RewardDependent(TimingSettings):
     """One delay for rewards below the threshold, one for the others; of each part, or of the pull's sum."""
@@ -75,9 +84,27 @@ class RewardDependent(TimingSettings):
         """
         low = self._below.apply(schedule, rewards, arm, stream)
         high = self._above.apply(schedule, rewards, arm, stream)
-        paid = rewards if self.per == "part" else rewards.sum(axis=1, keepdims=True)
-        bad = paid < self.threshold
+        bad = self._bad(rewards)
         return Schedule(np.where(bad, low.offsets, high.offsets), np.where(bad, low.lost, high.lost))
+
+    @property
+    def inner(self) -> tuple[DelayProcess, ...]:
+        """The delays of the two sides."""
+        return self._below, self._above
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """What the delay that the reward asks for does, where both are drawn."""
+        low = cast("DrawnDelay", self._below).moves(rewards, arm, stream)
+        high = cast("DrawnDelay", self._above).moves(rewards, arm, stream)
+        bad = self._bad(rewards)
+        lags = [np.zeros((1, 1)) if side.lags is None else side.lags for side in (low, high)]
+        limits = [np.full((1, 1), np.inf) if side.limits is None else side.limits for side in (low, high)]
+        return Moves(np.where(bad, *lags), np.where(bad, *limits))
+
+    def _bad(self, rewards: Floats) -> Bools:
+        """Whether what is compared with the threshold is below it: each part, or the pull's sum."""
+        paid = rewards if self.per == "part" else rewards.sum(axis=1, keepdims=True)
+        return paid < self.threshold
 
 
 class Lump(TimingSettings):

@@ -10,7 +10,8 @@ another.
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar, Self, cast
+from itertools import takewhile
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
@@ -19,7 +20,10 @@ from tpstream.model.interfaces import BuildContext, DelayProcess
 from tpstream.model.settings import BuiltInSettings, Table, table_model
 from tpstream.model.world import Timing
 from tpstream.timing import ARRIVALS, DELAYS
-from tpstream.timing.pipeline import Calendars
+from tpstream.timing.pipeline import Calendars, make_stages
+
+FORMS = ("apply", "reported", "run", "service_times")
+"""The methods of the forms of delays, of which a delay has one: sampled, calendar, process, queue."""
 
 
 class TimingSettings(BuiltInSettings):
@@ -108,28 +112,26 @@ def build_timing(
     window: float | None,
     default: float | None,
 ) -> Timing:
-    """The timing of these tables, built anew; sampled delays come first, then calendars, then at most one process."""
-    built: dict[str, list[tuple[Any, str]]] = {"apply": [], "reported": [], "run": []}
-    sampled, calendars, processes = built.values()
-    for number, table in enumerate(delays):
-        if is_absent(table):
-            continue
-        key, (delay, form) = f"delays[{number}]", build_delay(table, context, f"delays[{number}]")
-        if processes:
-            raise ScenarioError(f"{key}: nothing can come after {processes[0][1]}; move it before")
-        if calendars and form == "apply":
-            raise ScenarioError(f"{key}: a sampled delay cannot come after {calendars[-1][1]}; move it before")
-        inner = ", ".join(kinds_in(table.model_dump(mode="json", exclude={"kind"})))
-        built[form].append((delay, f"{key} ({table.kind}{f': {inner}' if inner else ''})"))
-    process, process_name = processes[0] if processes else (None, "")
+    """The timing of these tables, built anew, with the delays in their order."""
+    stages = [
+        BuiltStage(f"delays[{number}]", table, *build_delay(table, context, f"delays[{number}]"))
+        for number, table in enumerate(delays)
+        if not is_absent(table)
+    ]
+    _check_order(stages)
+    process = stages.pop() if stages and stages[-1].form == "run" else None
+    sampled = _leading(stages, "apply")
+    calendars = _leading(stages[len(sampled) :], "reported")
+    later = stages[len(sampled) + len(calendars) :]
     with errors_at("arrivals"), user_code(ScenarioError, f"kind: {arrivals.kind!r}"):
         decisions = ARRIVALS.find(arrivals.kind).build(arrivals, context)
     return Timing(
-        delays=tuple(delay for delay, _ in sampled),
-        names=tuple(name for _, name in sampled),
-        calendar=Calendars(*map(tuple, zip(*calendars, strict=True))) if calendars else None,
-        process=process,
-        process_name=process_name,
+        delays=tuple(stage.delay for stage in sampled),
+        names=tuple(stage.name for stage in sampled),
+        calendar=Calendars(tuple(s.delay for s in calendars), tuple(s.name for s in calendars)) if calendars else None,
+        later=make_stages([(stage.form, stage.delay, stage.name) for stage in later]),
+        process=None if process is None else process.delay,
+        process_name="" if process is None else process.name,
         resources=context.resources,
         arrivals=decisions,
         arrivals_name=f"arrivals ({arrivals.kind})",
@@ -143,16 +145,57 @@ def is_absent(table: DelayTable) -> bool:
     return isinstance(table, TimingSettings) and table.absent
 
 
+class BuiltStage(NamedTuple):
+    """A table of `[[delays]]` with its place in the scenario, the delay that was built and its form."""
+
+    key: str
+    table: DelayTable
+    delay: Any
+    form: str
+
+    @property
+    def name(self) -> str:
+        """What errors call the delay."""
+        inner = ", ".join(kinds_in(self.table.model_dump(mode="json", exclude={"kind"})))
+        return f"{self.key} ({self.table.kind}{f': {inner}' if inner else ''})"
+
+
+def _leading(stages: Sequence[BuiltStage], form: str) -> list[BuiltStage]:
+    """The first stages, as long as they have this form."""
+    return list(takewhile(lambda stage: stage.form == form, stages))
+
+
+def _check_order(stages: Sequence[BuiltStage]) -> None:
+    """Raise for a delay that cannot stand where it does."""
+    leading = len(_leading(stages, "apply"))
+    queue = next((stage for stage in stages if stage.form == "service_times"), None)
+    for number, stage in enumerate(stages):
+        if number > leading and stage.form == "apply" and not is_drawn(stage.delay):
+            raise ScenarioError(
+                f"{stage.key}: {stage.table.kind!r} must know when all parts of a pull arrive, so it cannot come "
+                f"after {stages[leading].name}; move it before"
+            )
+        if stage.form == "run" and number < len(stages) - 1:
+            raise ScenarioError(f"{stages[number + 1].key}: nothing can come after {stage.name}; move it before")
+        if stage.form == "run" and queue is not None:
+            raise ScenarioError(f"{stage.key}: {stage.table.kind!r} cannot come after {queue.name}; remove one of them")
+
+
+def is_drawn(delay: Any) -> bool:
+    """Whether what a sampled delay draws does not depend on when parts get there, so that it may stand anywhere."""
+    return hasattr(delay, "moves") and all(is_drawn(inner) for inner in getattr(delay, "inner", ()))
+
+
 def build_delay(table: DelayTable, context: BuildContext, key: str) -> tuple[Any, str]:
-    """The delay of that table and its form: the one method of apply, reported and run that it has."""
+    """The delay of that table and its form: the one of FORMS that it has."""
     with errors_at(key), user_code(ScenarioError, f"kind: {table.kind!r}"):
         delay = DELAYS.find(table.kind).build(table, context)
-    forms = [form for form in ("apply", "reported", "run") if hasattr(delay, form)]
+    forms = [form for form in FORMS if hasattr(delay, form)]
     if len(forms) != 1:
         raise ScenarioError(
             f"{key}.kind: {table.kind!r} must build what has one of apply, reported and run, got {forms}"
         )
-    if forms != ["run"] and not hasattr(delay, "whole"):
+    if forms[0] in {"apply", "reported"} and not hasattr(delay, "whole"):
         raise ScenarioError(
             f"{key}.kind: what {table.kind!r} builds does not say whether it is whole; add the property"
         )

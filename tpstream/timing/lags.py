@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PrivateAttr, model_validator
 
 from tpstream.model.arrays import Floats
-from tpstream.model.interfaces import BuildContext, Schedule
+from tpstream.model.interfaces import BuildContext, Moves, Schedule
 from tpstream.model.recorded_files import read_column
 from tpstream.timing.kinds import TimingSettings
 
@@ -19,7 +19,19 @@ Per = Literal["part", "pull"]
 Size = tuple[int, int]
 
 
-class NoDelay(TimingSettings):
+class SampledDelay(TimingSettings):
+    """A delay whose draws do not depend on when parts get there."""
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """What happens to the parts of pulls of one arm that pay these rewards (pulls, span)."""
+        raise NotImplementedError
+
+    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:
+        """The schedule after the delay."""
+        return self.moves(rewards, arm, stream).applied(schedule)
+
+
+class NoDelay(SampledDelay):
     """Parts arrive when they are due: the paper's world."""
 
     whole: ClassVar[bool] = True
@@ -30,12 +42,12 @@ class NoDelay(TimingSettings):
         """It is."""
         return True
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """The schedule as it is."""
-        return schedule
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """Nothing happens."""
+        return Moves()
 
 
-class Constant(TimingSettings):
+class Constant(SampledDelay):
     """Every part comes later by the same lag."""
 
     lag: Annotated[float, Field(ge=0)] = Field(description="how much later every part arrives")
@@ -45,12 +57,12 @@ class Constant(TimingSettings):
         """Whether the lag is a whole number."""
         return self.lag.is_integer()
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """The schedule with the lag added to every offset."""
-        return Schedule(schedule.offsets + self.lag, schedule.lost)
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """The lag for every part."""
+        return Moves(lags=np.full((len(rewards), 1), self.lag))
 
 
-class RandomLag(TimingSettings):
+class RandomLag(SampledDelay):
     """Lags that are drawn: one for each part, or one for the whole pull."""
 
     per: Per = Field("part", description="whether each part has a lag of its own, or all parts of a pull share one")
@@ -59,11 +71,10 @@ class RandomLag(TimingSettings):
         """Lags of at least 0."""
         raise NotImplementedError
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """The schedule with a lag added to every offset."""
-        pulls, span = schedule.offsets.shape
-        lags = self.draw(stream, (pulls, span if self.per == "part" else 1))
-        return Schedule(schedule.offsets + lags, schedule.lost)
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """A lag for every part, or for every pull."""
+        pulls, span = rewards.shape
+        return Moves(lags=self.draw(stream, (pulls, span if self.per == "part" else 1)))
 
 
 class Geometric(RandomLag):
@@ -230,7 +241,7 @@ class Empirical(RandomLag):
         return drawn
 
 
-class Missing(TimingSettings):
+class Missing(SampledDelay):
     """Each part is lost with probability p, independently; that shows when it would have come."""
 
     p: Annotated[float, Field(ge=0, le=1)] = Field(description="probability that a part is lost")
@@ -238,12 +249,12 @@ class Missing(TimingSettings):
     whole: ClassVar[bool] = True
     """No offset is changed."""
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """The schedule with more lost parts."""
-        return Schedule(schedule.offsets, schedule.lost | (stream.random(schedule.lost.shape) < self.p))
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """Lost parts, whenever they come."""
+        return Moves(limits=np.where(stream.random(rewards.shape) < self.p, -np.inf, np.inf))
 
 
-class Dropout(TimingSettings):
+class Dropout(SampledDelay):
     """What would come after an exponential time is lost; give the rate per unit of time, or the mean time.
 
     Delays that are listed before it count: a part that they make late can be lost though it was due in time.
@@ -257,8 +268,7 @@ class Dropout(TimingSettings):
     whole: ClassVar[bool] = True
     """No offset is changed."""
 
-    def apply(self, schedule: Schedule, rewards: Floats, arm: int, stream: np.random.Generator) -> Schedule:  # noqa: ARG002 (the protocol's)
-        """The schedule in which the parts after the pull's moment of dropping out are lost."""
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """For every pull the moment of dropping out, after which its parts are lost."""
         mean = self.mean or 1 / (self.rate or 1.0)
-        moments = stream.exponential(mean, (len(schedule.offsets), 1))
-        return Schedule(schedule.offsets, schedule.lost | (schedule.offsets > moments))
+        return Moves(limits=stream.exponential(mean, (len(rewards), 1)))

@@ -3,9 +3,10 @@
 User-written ones, too: an error names the delay or process, and the pull, part, time or round.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import DelayError, user_code
 from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, Schedule
-from tpstream.model.world import Purpose, World, open_stream
+from tpstream.model.world import Purpose, Stage, Timing, World, open_stream
 
 ROUNDS_PER_BATCH = 4096
 """Rounds that an engine simulates before control returns to its caller: for progress, and for other policies."""
@@ -116,6 +117,76 @@ def check_reported(reported: Floats, times: Floats, name: str, pull: int | None 
         raise DelayError(
             f"{name}: {what} is handed out at {reported.flat[position]}; give a finite time that is not earlier"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LaterDraws:
+    """What the later stages need for some pulls of one arm, drawn before it is known when parts get there."""
+
+    lags: Floats
+    """Of shape (sampled stages, pulls, span)."""
+    limits: Floats
+    """A part that gets to a stage later than this after its pull is lost; of the same shape."""
+    services: Floats
+    """Service times, of shape (queues, pulls, span): by part, or for a lone queue in the order of arrival at it."""
+
+
+def make_stages(delays: Iterable[tuple[str, Any, str]]) -> tuple[Stage, ...]:
+    """Later stages from forms (methods), delays and names; those of each form are numbered."""
+    forms: dict[str, Literal["moves", "reported", "queue"]] = {"apply": "moves", "service_times": "queue"}
+    seen: Counter[str] = Counter()
+    stages = []
+    for method, delay, name in delays:
+        form = forms.get(method, cast("Literal['reported']", method))
+        stages.append(Stage(form, delay, name, seen[form]))
+        seen[form] += 1
+    return tuple(stages)
+
+
+def draw_later(
+    timing: Timing, rewards: Floats, lost: Bools, arm: int, stream: np.random.Generator, services: Sequence[Any]
+) -> LaterDraws:
+    """Draw what the later stages need for pulls that pay these rewards (pulls, span), in the order of the stages.
+
+    `lost` is what the first sampled delays lost; `services` are the streams of the queues.
+    """
+    pulls, span = rewards.shape
+    sampled = [stage.delay for stage in timing.later if stage.form == "moves"]
+    drawn = LaterDraws(
+        np.zeros((len(sampled), pulls, span)),
+        np.full((len(sampled), pulls, span), np.inf),
+        np.zeros((len(timing.queues), pulls, span)),
+    )
+    for number, delay in enumerate(sampled):
+        moves = delay.moves(read_only(rewards), arm, stream)
+        if moves.lags is not None:
+            drawn.lags[number] = moves.lags
+        if moves.limits is not None:
+            drawn.limits[number] = moves.limits
+    for queue, times, stream_of_queue in zip(timing.queues, drawn.services, services, strict=True):
+        if timing.lone_queue:
+            served = np.arange(span) < np.count_nonzero(~lost, axis=1, keepdims=True)
+            times[served] = queue.delay.service_times(stream_of_queue, int(served.sum()))
+        else:
+            times[:] = queue.delay.service_times(stream_of_queue, times.size).reshape(times.shape)
+    return drawn
+
+
+def pass_stages(
+    stages: Sequence[Stage], times: Floats, lost: Bools, pulled: float, lags: Floats, limits: Floats, pull: int
+) -> tuple[Floats, Bools]:
+    """When parts that reach the first of these stages at `times` leave the last; queues are skipped.
+
+    `lags` and `limits` are those of the sampled stages for these parts, of shape (sampled stages, parts). The time at
+    which a loss is known is delayed like a part.
+    """
+    for stage in stages:
+        if stage.form == "moves":
+            lost = lost | (times - pulled > limits[stage.index])
+            times = times + lags[stage.index]
+        elif stage.form == "reported":
+            times = Calendars((stage.delay,), (stage.name,)).reported(times, pull)
+    return times, lost
 
 
 def arrival_times(process: ArrivalProcess, stream: np.random.Generator, horizon: int, name: str) -> Floats:

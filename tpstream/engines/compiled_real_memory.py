@@ -1,0 +1,148 @@
+"""What the compiled loop at real-valued times remembers, and its heap: what happens next, by time and then by rank."""
+
+from typing import NamedTuple
+
+from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.timing.calendar_tables import CalendarTable
+
+SIZE = 6
+"""The place of the cursor after those of compiled_general_loop that are used here: how many entries the heap has."""
+SPARE = 4
+"""More entries than one step puts on the heap."""
+
+
+class Heap(NamedTuple):
+    """What happens next: the entries of a binary heap, each with its time, its rank and the slot of its pull."""
+
+    time: Floats
+    rank: Ints
+    slot: Ints
+
+
+class RealMemory(NamedTuple):
+    """What the loop remembers: the blocks of the arms, the stages, the open pulls by slot, the queues and the heap."""
+
+    times: Floats
+    """When the decisions are due; then nothing happens from `end` on."""
+    end: float
+    clock: Floats
+    """The time of what the policy was told last."""
+    slots: Ints
+    """The slot of every pull so far."""
+    rows: int
+    """Rows of the optional columns for pulls; 0 if none of them is asked for."""
+    window: float
+    """How long after its pull a part is waited for; infinite: no window."""
+    default: float
+    """What a part that is missing at the closing counts as; NaN: nothing."""
+    pool: Floats
+    """The arms' blocks of rewards, (arm, pull, part)."""
+    totals: Floats
+    """The cumulative rewards of the blocks, (arm, pull)."""
+    offsets: Floats
+    """Time from pull to part after the first sampled delays, (arm, pull, part), or one row for all."""
+    missing: Bools
+    """Whether they lose the part; of the same shape."""
+    block_lags: Floats
+    """What the later sampled stages add, (arm, pull, stage, part), and from when on they lose parts."""
+    block_limits: Floats
+    block_services: Floats
+    """Service times, (arm, pull, queue, part)."""
+    lone: bool
+    """Whether the service times are those of a lone queue: in the order in which the parts arrive at it."""
+    used: Ints
+    """How many pulls of its block each arm has used."""
+    forms: Ints
+    """The form of each stage, and its number among those of its form."""
+    numbers: Ints
+    calendars: CalendarTable
+    """The calendars of the stages, and after them those of the resources."""
+    resources: Ints
+    """For each queue, its resource."""
+    opening: Ints
+    """For each resource: the calendar of its opening hours (-1: always open), its free units, who waits first and last
+    (slot * span + part; -1: nobody)."""
+    free: Ints
+    first: Ints
+    last: Ints
+    pulls: Ints
+    """For each slot: the pull's number, its arm, its time, its unsettled parts, the next part in `order`."""
+    arms: Ints
+    pulled: Floats
+    left: Ints
+    turn: Ints
+    closed: Bools
+    """For each slot: whether it is closed, whether the end of its window is on the heap, what it was credited with."""
+    waiting: Bools
+    credited: Floats
+    rewards: Floats
+    """For each slot and part: what it pays, when it reaches the first queue or is delivered, the order of these."""
+    due: Floats
+    order: Ints
+    lost: Bools
+    """For each slot and part: whether it is lost, whether it was credited, its next stage, who waits after it."""
+    paid: Bools
+    stage: Ints
+    behind: Ints
+    lags: Floats
+    """For each slot, what its block has for its parts, (slot, stage or queue, part)."""
+    limits: Floats
+    services: Floats
+    vacant: Ints
+    """A stack of free slots."""
+    here: Ints
+    """The parts of one pull that are due at one time."""
+    heap: Heap
+
+
+@compiled_loop
+def put(heap: Heap, cursor: Ints, time: float, rank: int, slot: int) -> None:
+    """Put an entry on the heap."""
+    place = cursor[SIZE]
+    cursor[SIZE] = place + 1
+    while place > 0:
+        above = (place - 1) // 2
+        if not comes_before(time, rank, heap.time[above], heap.rank[above]):
+            break
+        set_entry(heap, place, heap.time[above], heap.rank[above], heap.slot[above])
+        place = above
+    set_entry(heap, place, time, rank, slot)
+
+
+@compiled
+def remove_top(heap: Heap, cursor: Ints) -> None:
+    """Remove the first entry of the heap."""
+    last = cursor[SIZE] - 1
+    cursor[SIZE] = last
+    sink(heap, last, heap.time[last], heap.rank[last], heap.slot[last])
+
+
+@compiled_loop
+def sink(heap: Heap, size: int, time: float, rank: int, slot: int) -> None:
+    """Put an entry in the place of the first one, and move it down to where it belongs."""
+    place = 0
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        other = below + 1
+        if other < size and comes_before(heap.time[other], heap.rank[other], heap.time[below], heap.rank[below]):
+            below = other
+        if not comes_before(heap.time[below], heap.rank[below], time, rank):
+            break
+        set_entry(heap, place, heap.time[below], heap.rank[below], heap.slot[below])
+        place = below
+    set_entry(heap, place, time, rank, slot)
+
+
+@compiled
+def comes_before(time: float, rank: int, other_time: float, other_rank: int) -> bool:
+    """Whether an entry comes before another one."""
+    return time < other_time or (time == other_time and rank < other_rank)
+
+
+@compiled
+def set_entry(heap: Heap, place: int, time: float, rank: int, slot: int) -> None:
+    """Write an entry of the heap."""
+    heap.time[place] = time
+    heap.rank[place] = rank
+    heap.slot[place] = slot
