@@ -1,12 +1,13 @@
 """Parity of the engines: one case run by SimPy, by the compiled loop with a log and by the one without, compared."""
 
+import json
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import arrival_tables, delay_tables, grid_arrivals, groups_of, scenario_keys, stage_tables
+from strategies import arrival_tables, delay_tables, grid_arrivals, groups_of, open_hours, scenario_keys, stage_tables
 from worlds import PlainArm, table_world, tables, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
@@ -236,8 +237,14 @@ def real_worlds(draw: st.DrawFn) -> World:
         "delays": draw(stage_tables(keys["span"], problem.names)),
         "arrivals": draw(grid_arrivals() | arrival_tables()),
         "resources": {"lab": draw(st.integers(1, 3)), "desk": 1},
+        "opening_hours": draw(st.just({}) | st.fixed_dictionaries({"lab": open_hours()})),
+        "time_unit": draw(st.sampled_from(["day", "day", "hour", "week"])),
+        "start": f"2024-01-{draw(st.integers(1, 14)):02}",
         "drain": draw(st.booleans()),
     }
+    if draw(st.booleans()) and '"at"' not in json.dumps(keys["delays"]):  # a lump is not before the last visit
+        gaps = draw(st.lists(st.sampled_from([0.5, 1.0, 2.5]), min_size=keys["span"], max_size=keys["span"]))
+        keys |= {"visits": np.cumsum(gaps).tolist(), "visit_spread": draw(st.sampled_from([0.0, 0.125]))}
     if draw(st.booleans()):
         keys["window"] = draw(st.sampled_from([0.5, 1, 2.5, 4, 7]) | st.floats(0.5, 20))
         most = float(problem.maxima.min()) / problem.span

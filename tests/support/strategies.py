@@ -165,6 +165,29 @@ def grid_delays(span: int) -> st.SearchStrategy[dict[str, Any]]:
         a_delay("lognormal", per=True, median=numbers, sigma=sigmas, whole=st.booleans()),
         a_delay("missing", p=st.sampled_from([0.1, 0.4])),
         a_delay("dropout", mean=st.floats(1.0, 2.0 * span)),
+        a_delay("dropout", probability=st.just(0.3), by=st.floats(1.0, 9.0), informative=st.floats(-1, 2)),
+        a_delay("dropout", curve=st.just([[1.0, 0.1], [2.0, 0.1], [9.0, 0.6]]), informative=st.sampled_from([0, 1])),
+    )
+
+
+CURVES = st.sampled_from([[[0.0, 1.0], [8.0, 3.0]], [[2.0, 0.0], [4.0, 2.0], [9.0, 0.5]]])
+OPEN_HOURS = {
+    "weekdays": st.sampled_from([["Mon", "Tue", "Wed", "Thu", "Fri"], ["Wed"], ["Sat", "Sun"]]),
+    "hours": st.sampled_from([[0, 24], [6, 18], [12, 12]]),
+    "holidays": st.sampled_from([[], ["2024-01-03", 8], [1, 2, 3]]),
+}
+
+
+def open_hours() -> st.SearchStrategy[dict[str, Any]]:
+    """The keys of a calendar by date, for scenarios that begin on a day of January 2024."""
+    seasons = {"seasons": st.sampled_from([[["01-02", "01-20"]], [["12-20", "01-06"], ["02-10", "12-01"]]])}
+    return st.fixed_dictionaries({}, optional=OPEN_HOURS | seasons)
+
+
+def seasonal_tables(inside: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """A table of a delay that depends on the time of the pull."""
+    return a_delay("seasonal", delay=inside, curve=CURVES) | a_delay(
+        "seasonal", delay=inside, curve=CURVES, period=st.just(10.0)
     )
 
 
@@ -185,7 +208,8 @@ def stage_tables(draw: st.DrawFn, span: int, names: Sequence[str]) -> list[dict[
     made_of_others = a_delay("reward-dependent", per=True, threshold=st.floats(0, 1), below=inside, above=inside)
     by_arm = a_delay("by-arm", arms=st.dictionaries(st.sampled_from(names), inside, min_size=1))
     calendars = reporting_tables(whole=True) | reporting_tables(whole=False)
-    others = draw(st.lists(inside | made_of_others | by_arm | calendars, max_size=3))
+    calendars |= open_hours().map(lambda keys: {"kind": "calendar", **keys})
+    others = draw(st.lists(inside | made_of_others | by_arm | calendars | seasonal_tables(inside), max_size=3))
     queues = [draw(queue_tables()) for _ in range(draw(st.sampled_from([1, 2, 0])))]
     return first + draw(st.permutations(others + queues))
 
@@ -193,4 +217,9 @@ def stage_tables(draw: st.DrawFn, span: int, names: Sequence[str]) -> list[dict[
 def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
     """`[arrivals]` at times on the grid, or at random ones."""
     every = st.sampled_from([0.25, 0.5, 1.0])
-    return st.one_of(a_delay("regular", every=every), a_delay("batches", size=st.integers(1, 5), every=every))
+    return st.one_of(
+        a_delay("regular", every=every),
+        a_delay("batches", size=st.integers(1, 5), every=every),
+        a_delay("poisson", rate=numbers, size=st.integers(1, 3)),
+        a_delay("varying", curve=CURVES, open=open_hours(), weekdays=st.just({"Mon": 2.0, "Sun": 0.0})),
+    )

@@ -167,7 +167,7 @@ def test_impossible_settings_are_refused(table: Keys) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"kind": "lump", "at": 3.5}, "at: 3.5 is before the last part is due; give at least 4, the span - 1"),
+        ({"kind": "lump", "at": 3.5}, "at: 3.5 is before the last part is due; give at least 4"),
         ({"kind": "reporting", "days": [1, 8]}, "days: there is no day 8 in a week of 7; use 1 to 7"),
         (
             {"kind": "lab-queue", "resource": "lap", "mean": 1},

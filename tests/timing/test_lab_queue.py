@@ -1,49 +1,13 @@
 """The lab queue worked by hand: first come first served, queues in a row, and what lies between them."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from delays_helper import build_delay
-from runs import open_run
+from queue_worlds import outcomes, world
 
-from tpstream import Scenario
-from tpstream.log.sinks import MemorySink
-from tpstream.model.events import Events
 from tpstream.model.world import Purpose, open_stream
 
 QUEUE = {"kind": "lab-queue", "resource": "lab", "service": "constant"}
-
-
-def world(delays: list[dict[str, Any]], *, span: int, servers: int = 1, **keys: Any) -> Scenario:
-    """One arm, and a decision at each of the times 1, 2, ..., unless told otherwise."""
-    return Scenario.parse(
-        {
-            "name": "queues",
-            "horizon": 2,
-            "span": span,
-            "drain": True,
-            "rewards": {"kind": "smooth-beta", "groups": 1},
-            "arms": [{"maximum": 1.0}],
-            "resources": {"lab": servers, "desk": 1},
-            "delays": delays,
-            **keys,
-        }
-    )
-
-
-def outcomes(scenario: Scenario, engine: str) -> list[tuple[float, int, int, str]]:
-    """When which part of which pull was settled, and how."""
-    sink = MemorySink()
-    run = open_run(scenario, scenario.policy("uniform"), 7, 0, engine=engine)
-    run.bus.subscribe("memory", sink)
-    for _ in run.round_batches():
-        pass
-    return [
-        (event.time, event.pull, event.part, event.kind)
-        for event in Events.join(sink.batches)
-        if event.kind in {"partial", "late", "dropped"}
-    ]
 
 
 ENGINES = pytest.mark.parametrize("engine", ["simpy", "compiled"])

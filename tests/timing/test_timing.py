@@ -179,7 +179,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"delays": [{**GEOMETRIC, "p": "0.5"}]}, "delays[0].p: must be a number, got '0.5'"),
     "neither": (
         {"delays": [{"kind": "dropout"}]},
-        "delays[0]: needs rate or mean, and not both; give one of them",
+        "delays[0]: needs rate or mean or probability or curve, and not several; give one of them",
     ),
     "negative dropout": (
         {"delays": [{"kind": "dropout", "rate": -1}]},
@@ -191,7 +191,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "lump too early": (
         {"delays": [{"kind": "none"}, {"kind": "lump", "at": 2}]},
-        "delays[1].at: 2.0 is before the last part is due; give at least 3, the span - 1",
+        "delays[1].at: 2.0 is before the last part is due; give at least 3",
     ),
     "no file": (
         {"delays": [{"kind": "empirical", "file": "no.csv"}]},
@@ -329,4 +329,4 @@ def test_the_catalogue_tells_the_keys() -> None:
     """Keys that must be given come first, then those with defaults."""
     keys = {name: keys for name, _, keys in describe("delays")}
     assert keys["geometric"] == 'p, per = "part"'
-    assert keys["dropout"] == "rate (optional), mean (optional)"
+    assert keys["lognormal"].startswith("sigma, per = ")

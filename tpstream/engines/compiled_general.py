@@ -149,7 +149,7 @@ class GeneralRun:
         """Room for the delays of the arms' blocks, or the one row of delays of the paper's world."""
         problem = self._world.problem
         if not self._world.timing.delays:
-            return np.arange(problem.span).reshape(1, 1, -1)
+            return self._world.timing.nominal(problem.span).astype(np.int64).reshape(1, 1, -1)
         # One row means that all pulls have the same delays; so a single arm gets a second, unused row.
         return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
 

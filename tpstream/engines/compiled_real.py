@@ -1,6 +1,7 @@
 """A run of the compiled engine at real-valued times: drives its loop, and gives it memory and blocks of draws."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from tpstream.engines import compiled_general_loop as shared, compiled_real_loop
 from tpstream.engines.compiled_general import SLOTS_AT_FIRST, GeneralRun
 from tpstream.engines.compiled_real_memory import SIZE, SPARE, Heap, RealMemory
 from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
+from tpstream.model.arrays import Floats
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.world import BLOCK, Stage, Timing
 from tpstream.policies.base import SharedPolicy
@@ -35,6 +37,13 @@ def stages_of(timing: Timing) -> tuple[Stage, ...]:
     return make_stages([*(("reported", delay, name) for delay, name in first), *rest])
 
 
+def factors_of(delays: Sequence[Any], times: Floats) -> Floats:
+    """By what the lags of these delays are multiplied for pulls at these times; no rows if none depends on time."""
+    if not any(hasattr(delay, "factor") for delay in delays):
+        return np.zeros((0, 0))
+    return np.array([one.factor(times) if hasattr(one, "factor") else np.ones(len(times)) for one in delays])
+
+
 class RealRun(GeneralRun):
     """Calls the loop, and gives it what it returns for: blocks of draws, room for events, more memory."""
 
@@ -47,8 +56,8 @@ class RealRun(GeneralRun):
         problem, timing = self._world.problem, self._world.timing
         arms, span, stages = problem.arms, problem.span, stages_of(timing)
         moves, calendars, queues = ([one for one in stages if one.form == form] for form in FORMS)
-        names = list(timing.resources)
-        times = decision_times(self._world)
+        names, opening = list(timing.resources), cast("dict[str, Any]", timing.opening)
+        sampled, times = timing.delays or timing.visit_spread, decision_times(self._world)
         return RealMemory(
             times=times,
             end=np.inf if self._world.drain else float(np.nextafter(times[-1], np.inf)),
@@ -60,18 +69,21 @@ class RealRun(GeneralRun):
             pool=np.empty((arms, BLOCK, span)),
             totals=np.empty((arms, BLOCK)),
             # One row means that all pulls have the same offsets; so a single arm gets a second, unused row.
-            offsets=np.zeros((max(arms, 2), BLOCK, span)) if timing.delays else nominal_row(span),
-            missing=np.zeros((arms if timing.delays else 0, BLOCK, span), dtype=np.bool_),
+            offsets=np.zeros((max(arms, 2), BLOCK, span)) if sampled else timing.nominal(span).reshape(1, 1, -1),
+            missing=np.zeros((arms if sampled else 0, BLOCK, span), dtype=np.bool_),
             block_lags=np.zeros((arms, BLOCK, len(moves), span)),
             block_limits=np.zeros((arms, BLOCK, len(moves), span)),
+            factors=factors_of([stage.delay for stage in moves], times),
             block_services=np.zeros((arms, BLOCK, len(queues), span)),
             lone=timing.lone_queue,
             used=np.full(arms, BLOCK),
             forms=np.array([FORMS[stage.form] for stage in stages], dtype=np.int64),
             numbers=np.array([stage.index for stage in stages], dtype=np.int64),
-            calendars=join_tables([stage.delay.table() for stage in calendars]),
+            calendars=join_tables([one.table() for one in (*(stage.delay for stage in calendars), *opening.values())]),
             resources=np.array([names.index(stage.delay.resource) for stage in queues], dtype=np.int64),
-            opening=np.full(len(names), -1),
+            opening=np.array(
+                [len(calendars) + list(opening).index(n) if n in opening else -1 for n in names], np.int64
+            ),
             free=np.array([timing.resources[name] for name in names], dtype=np.int64),
             first=np.full(len(names), -1),
             last=np.full(len(names), -1),
@@ -126,8 +138,3 @@ class RealRun(GeneralRun):
         self._state = with_longer(self._state, self._per_pull, count + more)
         if self._subscriptions.group or self._subscriptions.lost:
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
-
-
-def nominal_row(span: int) -> Any:
-    """The offsets of the paper's world as the one row for all pulls."""
-    return np.arange(span, dtype=np.float64).reshape(1, 1, -1)

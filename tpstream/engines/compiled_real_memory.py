@@ -47,6 +47,8 @@ class RealMemory(NamedTuple):
     block_lags: Floats
     """What the later sampled stages add, (arm, pull, stage, part), and from when on they lose parts."""
     block_limits: Floats
+    factors: Floats
+    """By what the lags of each stage are multiplied for the pull of each round, (stage, round); empty: by nothing."""
     block_services: Floats
     """Service times, (arm, pull, queue, part)."""
     lone: bool

@@ -70,6 +70,8 @@ def start_pull(memory: RealMemory, cursor: Ints, round: int, arm: int, row: int)
         memory.order[slot, part] = part
         for stage in range(memory.lags.shape[1]):
             memory.lags[slot, stage, part] = memory.block_lags[arm, row, stage, part]
+            if memory.factors.size > 0:
+                memory.lags[slot, stage, part] *= memory.factors[stage, round - 1]
             memory.limits[slot, stage, part] = memory.block_limits[arm, row, stage, part]
         for queue in range(memory.services.shape[1]):
             memory.services[slot, queue, part] = memory.block_services[arm, row, queue, part]

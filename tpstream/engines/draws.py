@@ -13,7 +13,7 @@ from tpstream.model.events import Kind
 from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop, hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.timing.pipeline import LaterDraws, draw_later, sample_schedule
+from tpstream.timing.pipeline import LaterDraws, draw_later, sample_first
 
 IMPUTED = -1
 """Stands for a kind of event in the engines' codes: a part that is missing at the closing is credited with the default
@@ -126,17 +126,10 @@ class Draws:
     def _schedule(self, arm: int, rewards: Floats) -> Schedule | None:
         """When the parts of a block arrive."""
         timing = self.world.timing
-        if not timing.delays:
+        if not timing.delays and not timing.visit_spread:
             return None
-        return sample_schedule(
-            timing.delays,
-            rewards,
-            arm,
-            self._stream(Purpose.DELAYS, arm),
-            timing.names,
-            first=self._drawn[arm],
-            arm_name=self.world.problem.names[arm],
-        )
+        name, stream = self.world.problem.names[arm], self._stream(Purpose.DELAYS, arm)
+        return sample_first(timing, rewards, arm, stream, first=self._drawn[arm], arm_name=name)
 
     def _later(self, arm: int, rewards: Floats, schedule: Schedule | None) -> LaterDraws | None:
         """What the later stages need for a block."""

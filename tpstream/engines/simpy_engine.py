@@ -71,7 +71,7 @@ class SimpyEngine:
         self._buffer = EventBuffer(problem, np.nan if timing.default is None else timing.default)
         self._timeline = Timeline(self._buffer.open_instant)
         self._reader = DrawsReader(Draws(world)) if reader is None else reader
-        self._offsets = np.arange(problem.span, dtype=np.float64)
+        self._offsets = timing.nominal(problem.span)
         self._none_lost = np.zeros(problem.span, dtype=np.bool_)
         self._resources = {name: simpy.Resource(self._timeline, size) for name, size in timing.resources.items()}
         self._services = [open_stream(world.seed, world.run, Purpose.SERVICE, arm) for arm in range(problem.arms)]

@@ -30,6 +30,7 @@ class QueuedPull(OpenPull):
         span = drawn.services.shape[1]
         super().__init__(buffer, timeline, pull, "the queues", default=timing.default, span=span)
         self._resources = resources
+        self._opening = timing.opening
         self._stages = timing.later
         self._lone = timing.lone_queue
         self._pulled = pulled
@@ -79,8 +80,12 @@ class QueuedPull(OpenPull):
         turn = resource.request()
 
         def begin(_: Event) -> None:
-            service = float(self._services[queue.index, part - 1])
-            end = self._timeline.moment(self._timeline.now + service, RELEASE + self._number + part)
+            start, opening = self._timeline.now, self._opening.get(queue.delay.resource)
+            if opening is not None:
+                start = float(opening.reported(np.array([start]))[0])
+            end = self._timeline.moment(
+                start + float(self._services[queue.index, part - 1]), RELEASE + self._number + part
+            )
             end.callbacks.append(leave)
 
         def leave(_: Event) -> None:

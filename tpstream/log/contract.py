@@ -19,7 +19,7 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
 from tpstream.model.pull_rows import with_longer
 
-IRREGULAR = ("arrivals", "delays", "window")
+IRREGULAR = ("arrivals", "delays", "visits", "window")
 """Keys of a scenario that make times depend on more than the round."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -95,6 +96,14 @@ class BuildContext:
         The number of rounds, where it is known.
     resources : mapping of str to int
         The capacities of the resources that the scenario declares.
+    visits : sequence of float
+        The nominal times of the parts after the pull; empty: 0, 1, ..., span - 1.
+    time_unit : str or None
+        What a unit of time is, such as "day".
+    start : date or None
+        The day that begins at time 0.
+    maxima : sequence of float
+        The largest cumulative reward of each arm, for delays that depend on rewards; empty: not known.
 
     Examples
     --------
@@ -107,6 +116,15 @@ class BuildContext:
     folder: Path
     horizon: int | None = None
     resources: Mapping[str, int] = field(default_factory=dict)
+    visits: Sequence[float] = ()
+    time_unit: str | None = None
+    start: date | None = None
+    maxima: Sequence[float] = ()
+
+    @property
+    def nominal(self) -> Floats:
+        """When the parts are due after the pull."""
+        return np.array(self.visits or range(self.span), dtype=np.float64)
 
 
 class RewardKind(Protocol):

@@ -174,6 +174,12 @@ class Timing:
     process_name: str = ""
     resources: Mapping[str, int] = field(default_factory=dict)
     """The capacities of the resources that processes share, by name."""
+    opening: Mapping[str, CalendarDelay] = field(default_factory=dict)
+    """The opening hours of resources that have some: serving a part begins only then, and is finished in any case."""
+    visits: tuple[float, ...] = ()
+    """When the parts are due after the pull; empty: 0, 1, ..., span - 1."""
+    visit_spread: float = 0.0
+    """Each part is due earlier or later by a random time that is less than this."""
     arrivals: ArrivalProcess = Regular()
     arrivals_name: str = "arrivals (regular)"
     window: float | None = None
@@ -184,14 +190,20 @@ class Timing:
     @property
     def plain(self) -> bool:
         """Whether this is the paper's world: part j of the pull of round t arrives at time t + j - 1."""
-        return self.whole and not self.delays and self.calendar is None and not self.later and self.window is None
+        delayed = self.delays or self.visits or self.calendar is not None or self.later or self.window is not None
+        return self.whole and not delayed
 
     @property
     def whole(self) -> bool:
         """Whether every part arrives at a whole time: regular decisions, and only delays that keep times whole."""
         later = [getattr(stage.delay, "whole", False) for stage in self.later]
         delays_keep = all(delay.whole for delay in (*self.delays, self.calendar) if delay is not None) and all(later)
-        return self.arrivals.regular and self.process is None and delays_keep
+        visits_are = self.visit_spread == 0 and all(float(visit).is_integer() for visit in self.visits)
+        return self.arrivals.regular and self.process is None and delays_keep and visits_are
+
+    def nominal(self, span: int) -> Floats:
+        """When the parts of a pull are due after it, before any spread or delay."""
+        return np.array(self.visits or range(span), dtype=np.float64)
 
     @property
     def queues(self) -> tuple[Stage, ...]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self, cast
@@ -21,8 +23,9 @@ from tpstream.scenario.messages import Fields, Location, describe_error, togethe
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
-from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read_key, read_table
+from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read, read_key, read_table
 from tpstream.scenario.warnings import find_warnings
+from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing, is_absent
 
 __all__ = ["PolicyChoice", "Scenario"]
@@ -95,7 +98,13 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         description="when decisions are due: a kind and its settings",
     )
     resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
+    opening_hours: dict[str, OpenHours] = Field({}, description="when resources serve; those not named always do")
     time_unit: str | None = Field(None, description="what one unit of time is, in the singular, such as day or week")
+    start: date | None = Field(None, strict=False, description="the day that begins at time 0, for calendars")
+    visits: list[float] | None = Field(
+        None, min_length=1, description="when the parts are due after the pull; none: 0, 1, ..., span - 1"
+    )
+    visit_spread: float = Field(0.0, ge=0, description="by how much a part is due earlier or later, at random")
     window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
     default_reward: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
@@ -161,6 +170,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         with errors_in(source):
             table = plain(keys)
             span = None if "span" in table else implied_span(table.get("rewards"), folder)
+            if "span" not in table and isinstance(table.get("visits"), list):
+                span = len(table["visits"])
             if span is not None:
                 table["span"] = span
             try:
@@ -178,6 +189,11 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     @classmethod
     def _read_key(cls, value: object, info: ValidationInfo) -> Any:
         return read_key(str(info.field_name), value, info.data)
+
+    @field_validator("opening_hours", mode="before")
+    @classmethod
+    def _read_opening_hours(cls, value: object) -> Any:
+        return read(dict[str, OpenHours], value)
 
     @property
     def folder(self) -> Path:
@@ -209,6 +225,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
 
     def _faults(self) -> Iterator[str]:
         """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
+        yield from self._faults_of_visits()
         if self.horizon < len(self.arms):
             yield f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
         try:
@@ -221,6 +238,19 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
             _ = self._timing
         except TpstreamError as error:
             yield str(error)
+
+    def _faults_of_visits(self) -> Iterator[str]:
+        """What is wrong with the times at which parts are due."""
+        visits, spread = self.visits or [float(part) for part in range(self.span)], self.visit_spread
+        if len(visits) != self.span:
+            yield f"span: {self.span} is not the number of visits, {len(visits)}; leave span out"
+        gaps = np.diff(visits)
+        if not np.isfinite(visits).all() or visits[0] < 0 or (gaps <= 0).any():
+            yield f"visits: must be at least 0 and rise, got {visits}; sort them"
+        elif spread > visits[0]:
+            yield f"visit_spread: {spread:g} is more than the first visit, {visits[0]:g}; lower it"
+        elif len(gaps) and spread >= gaps.min() / 2:
+            yield f"visit_spread: {spread:g} is not below half the least gap of the visits, {gaps.min():g}; lower it"
 
     def _faults_with(self, problem: Problem) -> Iterator[str]:
         """What does not fit to the maxima and groups of the rewards."""
@@ -245,8 +275,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         pairs = zip(self.delays, keys["delays"], strict=True)
         keys["delays"] = [delay for table, delay in pairs if not is_absent(table)]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
-        usual = {"delays": [], "arrivals": regular, "resources": {}}
-        usual |= dict.fromkeys(("currency", "time_unit", "window", "default_reward"))
+        usual = {"delays": [], "arrivals": regular, "resources": {}, "opening_hours": {}, "visit_spread": 0.0}
+        usual |= dict.fromkeys(("currency", "time_unit", "start", "visits", "window", "default_reward"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
@@ -276,7 +306,10 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         >>> Scenario.load("setting-1").with_(horizon=500).horizon
         500
         """
-        scenario = self.parse({**self._keys(), **changes}, self._folder, source=self._source)
+        keys = self._keys()
+        if "visits" in changes and "span" not in changes:
+            del keys["span"]
+        scenario = self.parse({**keys, **changes}, self._folder, source=self._source)
         scenario._settings = self._settings  # noqa: SLF001 (its own)
         return scenario
 
@@ -327,7 +360,22 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
 
     @cached_property
     def _timing(self) -> Timing:
-        return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
+        return self._new_timing()
+
+    def _new_timing(self) -> Timing:
+        try:
+            context = replace(self._context, maxima=self._problem.maxima.tolist())
+        except TpstreamError:  # rewards that cannot be built are a fault of their own
+            context = self._context
+        return build_timing(
+            self.delays,
+            self.arrivals,
+            context,
+            self.window,
+            self.default_reward,
+            visit_spread=self.visit_spread,
+            opening=self.opening_hours,
+        )
 
     def build_rewards(self) -> Rewards:
         """A new reward model."""
@@ -337,7 +385,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     def build_timing(self) -> Timing:
         """New delays and arrivals, with resources and window."""
         with errors_in(self._source):
-            return build_timing(self.delays, self.arrivals, self._context, self.window, self.default_reward)
+            return self._new_timing()
 
     def build_world(self, seed: int, run: int) -> World:
         """All that an engine needs for one run, besides a policy; `run` counts the runs of a seed, from 0.
@@ -350,7 +398,17 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
 
     @property
     def _context(self) -> BuildContext:
-        return BuildContext([arm.name for arm in self.arms], self.span, self._folder, self.horizon, self.resources)
+        names = [arm.name for arm in self.arms]
+        return BuildContext(
+            names,
+            self.span,
+            self._folder,
+            self.horizon,
+            self.resources,
+            visits=self.visits or (),
+            time_unit=self.time_unit,
+            start=self.start,
+        )
 
     def policy(self, spec: PolicySpec) -> PolicyChoice:
         """The policy that is meant, as it runs in this scenario.

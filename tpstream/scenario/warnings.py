@@ -1,8 +1,8 @@
 """What is possible but probably not meant: parts that are never credited, and policies misled; how long a pull pays.
 
 It is found by drawing some pulls of every arm with the delays, the calendar, the window and the horizon of the
-scenario, so that user-written delays are judged as built-in ones are. Waiting in a process, such as the queue of a
-laboratory, depends on the policy and is not counted.
+scenario, so that user-written delays are judged as built-in ones are. Waiting in a process or a queue, such as that of
+a laboratory, depends on the policy and is not counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError, TpstreamError, user_code
-from tpstream.model.interfaces import Recorded, Schedule
+from tpstream.model.interfaces import Recorded
 from tpstream.model.units import count_of
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.scenario.policy_choice import PolicyChoice
-from tpstream.timing.pipeline import decision_times, nominal, sample_schedule
+from tpstream.timing.pipeline import decision_times, draw_later, pass_stages, sample_first
 
 MOST = 0.8
 """The share of parts that are not credited from which on there is a warning."""
@@ -50,16 +50,13 @@ def draw_parts(world: World) -> DrawnParts:
         rewards = _draw_rewards(world, arm)
         chosen = np.linspace(0, len(times) - 1, len(rewards)).astype(np.int64)
         pulled = times[chosen][:, None]
-        schedule = _draw_schedule(world, arm, rewards)
-        arrivals = pulled + schedule.offsets
-        if timing.calendar is not None:
-            arrivals = timing.calendar.reported(arrivals)
-        late = ~schedule.lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
-        after = ~schedule.lost & ~late & (arrivals > times[-1]) & (not world.drain)
+        arrivals, lost = _draw_arrivals(world, arm, rewards, pulled)
+        late = ~lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
+        after = ~lost & ~late & (arrivals > times[-1]) & (not world.drain)
         closed = np.minimum(arrivals.max(axis=1), pulled[:, 0] + (np.inf if timing.window is None else timing.window))
         # A decision at the time of the closing is made before it.
         rounds = np.searchsorted(times, closed, side="right") - (chosen + 1)
-        drawn.append((schedule.lost, late, after, closed - pulled[:, 0], np.where(closed < times[-1], rounds, np.nan)))
+        drawn.append((lost, late, after, closed - pulled[:, 0], np.where(closed < times[-1], rounds, np.nan)))
     return DrawnParts(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
@@ -70,12 +67,18 @@ def _draw_rewards(world: World, arm: int) -> Floats:
     return model.sample(open_stream(world.seed, world.run, Purpose.REWARDS, arm), BLOCK)
 
 
-def _draw_schedule(world: World, arm: int, rewards: Floats) -> Schedule:
-    timing = world.timing
-    if not timing.delays:
-        return nominal(*rewards.shape)
-    stream = open_stream(world.seed, world.run, Purpose.DELAYS, arm)
-    return sample_schedule(timing.delays, rewards, arm, stream, timing.names)
+def _draw_arrivals(world: World, arm: int, rewards: Floats, pulled: Floats) -> tuple[Floats, Bools]:
+    """When the parts of pulls that were made then arrive, without waiting in queues, and whether they are lost."""
+    timing, stream = world.timing, open_stream(world.seed, world.run, Purpose.DELAYS, arm)
+    schedule = sample_first(timing, rewards, arm, stream, arm_name=world.problem.names[arm])
+    times = pulled + schedule.offsets
+    if timing.calendar is not None:
+        times = timing.calendar.reported(times)
+    services = [
+        open_stream(world.seed, world.run, Purpose.SERVICE, arm, number) for number in range(len(timing.queues))
+    ]
+    drawn = draw_later(timing, rewards, schedule.lost, arm, stream, services)
+    return pass_stages(timing.later, times, schedule.lost, pulled, drawn.lags, drawn.limits, None)
 
 
 def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | None) -> list[str]:

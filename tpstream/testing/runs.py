@@ -121,7 +121,7 @@ def check_events(subject: Subject, world: World, outcome: SimulatedRun) -> None:
     for event in events.take(np.flatnonzero(np.isin(events.kind, ENDS))):
         ends[event.pull - 1, event.part - 1] += 1
         where = f"part {event.part} of pull {event.pull}"
-        due = started[event.pull] + (event.part - 1)
+        due = started[event.pull] + world.timing.nominal(world.problem.span)[event.part - 1]
         if event.time < due:
             subject.fail(f"{where} arrives at time {event.time}, before it is due at {due}")
         expected = drawn[event.pull - 1][event.part - 1]

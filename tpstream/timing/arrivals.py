@@ -24,17 +24,18 @@ class RegularArrivals(TimingSettings):
 
 
 class Poisson(TimingSettings):
-    """Decisions at random, `rate` per unit of time: a Poisson process."""
+    """Decisions at random, at `rate` times per unit of time: a Poisson process; at each time `size` decisions."""
 
-    rate: PositiveFloat = Field(description="decisions per unit of time, on average")
+    rate: PositiveFloat = Field(description="times per unit of time at which somebody comes, on average")
+    size: Annotated[int, Field(ge=1)] = Field(1, description="decisions at each of these times")
 
     regular: ClassVar[bool] = False
     """The times are random."""
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
-        """The times of all decisions, with independent exponential gaps."""
-        times: Floats = np.cumsum(stream.exponential(1 / self.rate, horizon))
-        return times
+        """The times of all decisions, with independent exponential gaps; the last batch may be smaller."""
+        times: Floats = np.cumsum(stream.exponential(1 / self.rate, -(-horizon // self.size)))
+        return np.repeat(times, self.size)[:horizon]
 
 
 class Batches(TimingSettings):

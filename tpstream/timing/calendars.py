@@ -1,11 +1,12 @@
 """Calendars: what arrives is handed out only at certain times, such as weekly reports, or on days without weekends."""
 
-from typing import Annotated, Self
+from datetime import date
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext
 from tpstream.timing.calendar_tables import HOURS_PER_DAY, CalendarTable, days_table, period_table
@@ -69,3 +70,91 @@ class Reporting(TableCalendar):
             return period_table(self.every if self.first is None else self.first, self.every)
         is_open = np.isin(np.arange(1, self.week + 1), self.days or ())
         return days_table(is_open, HOURS_PER_DAY, (HOURS_PER_DAY, HOURS_PER_DAY))
+
+
+Weekday = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+Hour = Annotated[float, Field(ge=0, le=HOURS_PER_DAY)]
+DayOfYear = Annotated[str, Field(pattern=r"^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")]
+HOURS_IN = {"hour": 1.0, "day": HOURS_PER_DAY, "week": 7 * HOURS_PER_DAY}
+"""The units of time that a calendar by date can have, in hours."""
+CYCLE = 146_097
+"""After this many days dates and days of the week repeat themselves: 400 years, a whole number of weeks."""
+
+
+class OpenHours(TableCalendar):
+    """What arrives while it is open is handed on at once; what arrives while it is closed, at the next opening.
+
+    Open on these `weekdays`, from one of the `hours` to the other, in these `seasons` of the year, except on
+    `holidays`; what is left out does not restrict. The scenario gives the `time_unit` and the `start` date.
+    """
+
+    weekdays: Annotated[list[Weekday] | None, Field(min_length=1)] = None
+    hours: tuple[Hour, Hour] = (0.0, HOURS_PER_DAY)
+    seasons: Annotated[list[tuple[DayOfYear, DayOfYear]] | None, Field(min_length=1)] = None
+    holidays: list[int | str] = Field([])
+
+    whole: ClassVar[bool] = False
+    """Openings need not be at whole times."""
+
+    _table: CalendarTable = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.hours[0] > self.hours[1]:
+            raise ValueError(f"hours: {list(self.hours)} closes before it opens; give the earlier hour first")
+        for day in self.holidays:
+            if isinstance(day, str) and _as_date(day) is None:
+                raise ValueError(f"holidays: {day!r} is no date; write one as in 2024-12-24, or the number of the day")
+        return self
+
+    def build(self, context: BuildContext) -> Self:
+        """The calendar with the days of this scenario."""
+        if context.time_unit not in HOURS_IN:
+            raise ScenarioError(
+                f"weekdays: hours and dates need a unit of time; set time_unit of the scenario to one of "
+                f"{', '.join(HOURS_IN)}"
+            )
+        by_date = self.weekdays or self.seasons or any(isinstance(day, str) for day in self.holidays)
+        if by_date and context.start is None:
+            raise ScenarioError(
+                'weekdays: dates need a first day; set start of the scenario, as in start = "2024-01-01"'
+            )
+        start = context.start or date(2000, 1, 1)
+        is_open = self._open_days(start)
+        if not is_open.any():
+            raise ScenarioError("weekdays: no day is open; add weekdays or seasons")
+        closed = [day if isinstance(day, int) else (date.fromisoformat(day) - start).days + 1 for day in self.holidays]
+        return self.with_built(_table=days_table(is_open, HOURS_IN[context.time_unit], self.hours, closed))
+
+    def _open_days(self, start: date) -> Bools:
+        """Whether each day of a cycle is open, beginning with the day of the start."""
+        days = np.arange(7 if self.seasons is None else CYCLE)
+        weekdays = [weekday_number(name) for name in self.weekdays or get_args(Weekday)]
+        is_open = np.isin((start.weekday() + days) % 7, weekdays)
+        if self.seasons is None:
+            return is_open
+        first = np.datetime64(start) + days
+        numbers = (first.astype("datetime64[M]").astype(np.int64) % 12 + 1) * 100
+        numbers += (first - first.astype("datetime64[M]")).astype(np.int64) + 1
+        in_season = np.zeros(CYCLE, dtype=np.bool_)
+        for begin, end in ((int(day.replace("-", "")) for day in season) for season in self.seasons):
+            inside = (numbers >= begin, numbers <= end)
+            in_season |= (inside[0] & inside[1]) if begin <= end else (inside[0] | inside[1])
+        return is_open & in_season
+
+    def table(self) -> CalendarTable:
+        """The table."""
+        return self._table
+
+
+def weekday_number(name: Weekday) -> int:
+    """The number of a day of the week, from 0 for Monday."""
+    return get_args(Weekday).index(name)
+
+
+def _as_date(text: str) -> date | None:
+    """The date that a text is, or None."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

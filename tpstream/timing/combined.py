@@ -119,9 +119,9 @@ class Lump(TimingSettings):
 
     def build(self, context: BuildContext) -> Self:
         """The same; a time before the last part is due is refused."""
-        last = context.span - 1
+        last = context.nominal[-1]
         if self.at is not None and self.at < last:
-            raise ScenarioError(f"at: {self.at} is before the last part is due; give at least {last}, the span - 1")
+            raise ScenarioError(f"at: {self.at} is before the last part is due; give at least {last:g}")
         return self
 
     @property

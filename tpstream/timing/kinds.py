@@ -8,15 +8,15 @@ another.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
 
 from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
-from tpstream.model.errors import ScenarioError, UnknownNameError, user_code
-from tpstream.model.interfaces import BuildContext, DelayProcess
+from tpstream.model.errors import ScenarioError, UnknownNameError, did_you_mean, user_code
+from tpstream.model.interfaces import BuildContext, CalendarDelay, DelayProcess
 from tpstream.model.settings import BuiltInSettings, Table, table_model
 from tpstream.model.world import Timing
 from tpstream.timing import ARRIVALS, DELAYS
@@ -41,7 +41,8 @@ class TimingSettings(BuiltInSettings):
     def _check_given(self) -> Self:
         given = [key for key in self.exactly_one if getattr(self, key) is not None]
         if self.exactly_one and len(given) != 1:
-            raise ValueError(f"needs {' or '.join(self.exactly_one)}, and not both; give one of them")
+            both = "both" if len(self.exactly_one) == 2 else "several"  # noqa: PLR2004
+            raise ValueError(f"needs {' or '.join(self.exactly_one)}, and not {both}; give one of them")
         return self
 
     def build(self, context: BuildContext) -> Any:  # noqa: ARG002 (for those that need it)
@@ -98,7 +99,7 @@ def build_inner(table: DelayTable, context: BuildContext, key: str) -> DelayProc
     """The inner delay of that key; only a sampled delay can be inside of another one."""
     with errors_at(key):
         delay = DELAYS.find(table.kind).build(table, context)
-    if not hasattr(delay, "apply"):
+    if not hasattr(delay, "apply") or hasattr(delay, "factor"):
         raise ScenarioError(
             f"{key}.kind: {table.kind!r} cannot be inside of another delay; give it a [[delays]] of its own"
         )
@@ -111,6 +112,9 @@ def build_timing(
     context: BuildContext,
     window: float | None,
     default: float | None,
+    *,
+    visit_spread: float = 0.0,
+    opening: Mapping[str, Any] | None = None,
 ) -> Timing:
     """The timing of these tables, built anew, with the delays in their order."""
     stages = [
@@ -133,6 +137,9 @@ def build_timing(
         process=None if process is None else process.delay,
         process_name="" if process is None else process.name,
         resources=context.resources,
+        opening=build_opening(opening or {}, context),
+        visits=tuple(context.visits),
+        visit_spread=visit_spread,
         arrivals=decisions,
         arrivals_name=f"arrivals ({arrivals.kind})",
         window=window,
@@ -143,6 +150,18 @@ def build_timing(
 def is_absent(table: DelayTable) -> bool:
     """Whether the table means that there is no such delay; it is left out then, and draws no random numbers."""
     return isinstance(table, TimingSettings) and table.absent
+
+
+def build_opening(tables: Mapping[str, Any], context: BuildContext) -> dict[str, CalendarDelay]:
+    """The opening hours of resources, by name."""
+    opening = {}
+    for name, table in tables.items():
+        if name not in context.resources:
+            near = did_you_mean(name, context.resources)
+            raise ScenarioError(f"opening_hours.{name}: there is no such resource{near}; declare it in [resources]")
+        with errors_at(f"opening_hours.{name}"):
+            opening[name] = table.build(context)
+    return opening
 
 
 class BuiltStage(NamedTuple):
@@ -161,8 +180,8 @@ class BuiltStage(NamedTuple):
 
 
 def _leading(stages: Sequence[BuiltStage], form: str) -> list[BuiltStage]:
-    """The first stages, as long as they have this form."""
-    return list(takewhile(lambda stage: stage.form == form, stages))
+    """The first stages, as long as they have this form and do not depend on the time of the pull."""
+    return list(takewhile(lambda stage: stage.form == form and not hasattr(stage.delay, "factor"), stages))
 
 
 def _check_order(stages: Sequence[BuiltStage]) -> None:

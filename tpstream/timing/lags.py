@@ -1,8 +1,4 @@
-"""Lags and losses: parts that arrive later, and parts that never arrive.
-
-A lag is that of one part or of the whole pull. Parts are lost one by one (a missed visit) or all after some moment (a
-patient who drops out). A lost part keeps its time and has lags, too: the loss is known when the part would have come.
-"""
+"""Lags: parts that arrive later. A lag is that of one part or of the whole pull; a lost part has lags, too."""
 
 import math
 from typing import Annotated, ClassVar, Literal, Self
@@ -239,36 +235,3 @@ class Empirical(RandomLag):
         """Observed lags with replacement, each with the same probability."""
         drawn: Floats = self._observed[stream.integers(len(self._observed), size=size)]
         return drawn
-
-
-class Missing(SampledDelay):
-    """Each part is lost with probability p, independently; that shows when it would have come."""
-
-    p: Annotated[float, Field(ge=0, le=1)] = Field(description="probability that a part is lost")
-
-    whole: ClassVar[bool] = True
-    """No offset is changed."""
-
-    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
-        """Lost parts, whenever they come."""
-        return Moves(limits=np.where(stream.random(rewards.shape) < self.p, -np.inf, np.inf))
-
-
-class Dropout(SampledDelay):
-    """What would come after an exponential time is lost; give the rate per unit of time, or the mean time.
-
-    Delays that are listed before it count: a part that they make late can be lost though it was due in time.
-    """
-
-    exactly_one = ("rate", "mean")
-
-    rate: PositiveFloat | None = Field(None, description="drop-outs per unit of time; give this or mean")
-    mean: PositiveFloat | None = Field(None, description="mean time to the drop-out; give this or rate")
-
-    whole: ClassVar[bool] = True
-    """No offset is changed."""
-
-    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
-        """For every pull the moment of dropping out, after which its parts are lost."""
-        mean = self.mean or 1 / (self.rate or 1.0)
-        return Moves(limits=stream.exponential(mean, (len(rewards), 1)))

@@ -24,8 +24,23 @@ Element = TypeVar("Element", bound=np.generic)
 
 def nominal(pulls: int, span: int) -> Schedule:
     """The schedule of the paper's world: part j arrives j - 1 after the pull, and none is lost."""
-    offsets = np.tile(np.arange(span, dtype=np.float64), (pulls, 1))
-    return Schedule(offsets, np.zeros((pulls, span), dtype=np.bool_))
+    return _due(np.arange(span, dtype=np.float64), pulls)
+
+
+def _due(visits: Floats, pulls: int) -> Schedule:
+    """The schedule in which each part arrives at its visit, and none is lost."""
+    return Schedule(np.tile(visits, (pulls, 1)), np.zeros((pulls, len(visits)), dtype=np.bool_))
+
+
+def sample_first(
+    timing: Timing, rewards: Floats, arm: int, stream: np.random.Generator, *, first: int = 0, arm_name: str = ""
+) -> Schedule:
+    """When the parts of the arm's next pulls arrive after the visits and the sampled delays that come first."""
+    due = _due(timing.nominal(rewards.shape[1]), len(rewards))
+    if timing.visit_spread:
+        shifts = stream.uniform(-timing.visit_spread, timing.visit_spread, rewards.shape)
+        due = Schedule(np.maximum(due.offsets + shifts, 0.0), due.lost)
+    return sample_schedule(timing.delays, rewards, arm, stream, timing.names, first=first, arm_name=arm_name, due=due)
 
 
 def sample_schedule(
@@ -37,12 +52,15 @@ def sample_schedule(
     *,
     first: int = 0,
     arm_name: str | None = None,
+    due: Schedule | None = None,
 ) -> Schedule:
     """When the parts of the arm's next pulls arrive, for pulls that pay these rewards (pulls, span).
 
-    For errors: `names` of the delays, how many pulls of the arm came `first`, and the name of the arm.
+    For errors: `names` of the delays, how many pulls of the arm came `first`, and the name of the arm. `due` is the
+    schedule before the first delay, by default that of the paper's world.
     """
-    schedule, whole = nominal(*rewards.shape), True
+    schedule = nominal(*rewards.shape) if due is None else due
+    whole = bool((schedule.offsets == np.floor(schedule.offsets)).all())
     arm_name = str(arm) if arm_name is None else arm_name
     pulls = f"pulls {first + 1} to {first + len(rewards)} of arm {arm_name!r}"
     rewards = read_only(rewards)
@@ -173,7 +191,13 @@ def draw_later(
 
 
 def pass_stages(
-    stages: Sequence[Stage], times: Floats, lost: Bools, pulled: float, lags: Floats, limits: Floats, pull: int
+    stages: Sequence[Stage],
+    times: Floats,
+    lost: Bools,
+    pulled: float | Floats,
+    lags: Floats,
+    limits: Floats,
+    pull: int | None,
 ) -> tuple[Floats, Bools]:
     """When parts that reach the first of these stages at `times` leave the last; queues are skipped.
 
@@ -183,7 +207,8 @@ def pass_stages(
     for stage in stages:
         if stage.form == "moves":
             lost = lost | (times - pulled > limits[stage.index])
-            times = times + lags[stage.index]
+            lag = lags[stage.index]
+            times = times + (lag * stage.delay.factor(pulled) if hasattr(stage.delay, "factor") else lag)
         elif stage.form == "reported":
             times = Calendars((stage.delay,), (stage.name,)).reported(times, pull)
     return times, lost

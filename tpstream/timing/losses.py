@@ -1,0 +1,120 @@
+"""Losses: parts that never arrive, one by one (a missed visit) or all after some moment (a patient who drops out).
+
+A lost part keeps its time and has lags, too: the loss is known when the part would have come.
+"""
+
+import math
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
+
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import ScenarioError
+from tpstream.model.interfaces import BuildContext, Moves
+from tpstream.timing.lags import SampledDelay
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Time = Annotated[float, Field(ge=0)]
+
+
+class Missing(SampledDelay):
+    """Each part is lost with probability p, independently; that shows when it would have come."""
+
+    p: Probability
+
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)
+        """Lost parts, whenever they come."""
+        return Moves(limits=np.where(stream.random(rewards.shape) < self.p, -np.inf, np.inf))
+
+
+class Dropout(SampledDelay):
+    """What comes after a random moment is lost: give its rate, its mean, `probability` with `by`, or a curve.
+
+    A rate, a mean and a probability by a time are those of an exponential moment. The curve lists times with the
+    probability to have left by then, linear between them. With `informative` b, after a part that paid x the hazard of
+    leaving is exp(-b x / (maximum / span)) times the usual one: who does badly leaves sooner. Delays that are listed
+    before it count: a part that they make late can be lost though it was due in time.
+    """
+
+    exactly_one = ("rate", "mean", "probability", "curve")
+
+    rate: PositiveFloat | None = None
+    mean: PositiveFloat | None = None
+    probability: Annotated[float | None, Field(gt=0, lt=1)] = None
+    by: PositiveFloat | None = None
+    curve: Annotated[list[tuple[Time, Probability]] | None, Field(min_length=1)] = None
+    informative: float = 0.0
+
+    whole: ClassVar[bool] = True
+    """No offset is changed."""
+
+    _due: Floats = PrivateAttr()
+    _units: Floats = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.probability is None) != (self.by is None):
+            raise ValueError("probability and by belong together, as in probability = 0.2, by = 365; give both")
+        times, left = zip(*(self.curve or [(0.0, 0.0)]), strict=True)
+        if list(times) != sorted(set(times)) or list(left) != sorted(left):
+            raise ValueError(f"curve: times must rise and probabilities never fall, got {self.curve}; sort them")
+        return self
+
+    def build(self, context: BuildContext) -> Self:
+        """The delay with the times at which parts are due and, for `informative`, the unit of what they pay."""
+        if self.informative and not context.maxima:
+            raise ScenarioError("informative: the maxima of the arms are not known here; leave it out")
+        units = np.array(context.maxima) / context.span
+        return self.with_built(_due=context.nominal, _units=units)
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """For every pull the moment of dropping out, after which its parts are lost.
+
+        It is where the cumulative hazard reaches an exponential number of mean 1.
+        """
+        drawn = stream.exponential(1.0, (len(rewards), 1))
+        if not self.informative:
+            return Moves(limits=self.time_of(drawn))
+        factors = np.exp(-self.informative * rewards / self._units[arm])
+        # Before the first part the hazard is the usual one; after part j it is factors[j] times that.
+        steps = np.hstack([np.ones((len(rewards), 1)), factors])
+        usual = self.hazard(np.concatenate([[0.0], self._due]))
+        reached = np.hstack([np.zeros((len(rewards), 1)), np.cumsum(steps[:, :-1] * np.diff(usual), axis=1)])
+        last = np.count_nonzero(reached <= drawn, axis=1) - 1
+        rows = np.arange(len(rewards))
+        rest = (drawn[:, 0] - reached[rows, last]) / steps[rows, last]
+        return Moves(limits=self.time_of(usual[last] + rest)[:, np.newaxis])
+
+    def hazard(self, times: Floats) -> Floats:
+        """The usual cumulative hazard up to these times: -log of the probability to have stayed."""
+        if self.curve is None:
+            return times / self._mean
+        with np.errstate(divide="ignore"):
+            hazard: Floats = -np.log1p(-np.interp(times, *self._points))
+        return hazard
+
+    def time_of(self, hazard: Floats) -> Floats:
+        """When the usual cumulative hazard reaches these values; infinite: never."""
+        if self.curve is None:
+            return hazard * self._mean
+        points, left = self._points
+        probability = -np.expm1(-hazard)
+        # Where the curve is flat nobody leaves: of two points with one probability np.interp goes on from the later.
+        return np.where(probability > left[-1], np.inf, np.interp(probability, left, points))
+
+    @property
+    def _points(self) -> Floats:
+        """The times of the curve, which begins with nobody having left at time 0, and its probabilities."""
+        curve = self.curve or []
+        return np.array([(0.0, 0.0), *curve] if curve[0][0] > 0 else curve).T
+
+    @property
+    def _mean(self) -> float:
+        """The mean of an exponential moment."""
+        if self.probability is not None and self.by is not None:
+            return -self.by / math.log1p(-self.probability)
+        return self.mean or 1 / (self.rate or 1.0)

@@ -1,0 +1,158 @@
+"""What varies with the calendar: arrivals whose rate does, and delays that depend on the time of the pull."""
+
+from typing import Annotated, ClassVar, Self, cast
+
+import numpy as np
+from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
+
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import DelayError, ScenarioError
+from tpstream.model.interfaces import BuildContext, DelayProcess, DrawnDelay, Moves
+from tpstream.timing.calendar_tables import HOURS_PER_DAY
+from tpstream.timing.calendars import HOURS_IN, OpenHours, Weekday, weekday_number
+from tpstream.timing.kinds import InnerDelay, TimingSettings, build_inner, is_drawn
+from tpstream.timing.lags import SampledDelay
+
+Factor = Annotated[float, Field(ge=0)]
+Curve = Annotated[list[tuple[Annotated[float, Field(ge=0)], Factor]], Field(min_length=1)]
+"""Times and values, linear between them, constant before the first and after the last."""
+DAYS_AT_ONCE = 28
+LONGEST = 100_000
+"""After this many days without a decision something is wrong with the factors."""
+
+
+def check_rising(curve: Curve, key: str) -> None:
+    """Raise unless the times of a curve rise."""
+    times = [time for time, _ in curve]
+    if times != sorted(set(times)):
+        raise ValueError(f"{key}: times must rise, got {times}; sort them")
+
+
+class Varying(TimingSettings):
+    """A Poisson process with a rate that varies: `curve` lists times and rates, linear between them.
+
+    The rate is multiplied by the factor of the day of the week (`weekdays`) and of the hour (`hours`, 24 numbers).
+    While closed (`open`, the keys of the delay "calendar") it is zero: nobody comes, and nobody comes later instead.
+    """
+
+    curve: Curve
+    weekdays: dict[Weekday, Factor] = Field({})
+    hours: Annotated[list[Factor] | None, Field(min_length=24, max_length=24)] = None
+    open: OpenHours | None = None
+
+    regular: ClassVar[bool] = False
+    """The times are random."""
+
+    _unit: float = PrivateAttr(HOURS_PER_DAY)
+    _weekdays: Floats = PrivateAttr()
+    _open: OpenHours | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_rising(self.curve, "curve")
+        if self.curve[-1][1] == 0:
+            raise ValueError("curve: the last rate holds for ever, and nobody comes at rate 0; end with another one")
+        return self
+
+    def build(self, context: BuildContext) -> Self:
+        """The process with the days of this scenario."""
+        if not self.weekdays and self.hours is None and self.open is None:
+            return self.with_built(_weekdays=np.ones(7))
+        if context.time_unit not in HOURS_IN:
+            raise ScenarioError(f"hours: set time_unit of the scenario to one of {', '.join(HOURS_IN)}")
+        factors = np.ones(7)
+        if self.weekdays:
+            if context.start is None:
+                raise ScenarioError('weekdays: set start of the scenario, as in start = "2024-01-01"')
+            for name, factor in self.weekdays.items():
+                factors[(weekday_number(name) - context.start.weekday()) % 7] = factor
+        is_open = None if self.open is None else self.open.build(context)
+        return self.with_built(_unit=HOURS_IN[context.time_unit], _weekdays=factors, _open=is_open)
+
+    def times(self, stream: np.random.Generator, horizon: int) -> Floats:
+        """The times of all decisions, by inverting the cumulative rate: exact, without rejection."""
+        expected = np.cumsum(stream.exponential(1.0, horizon))
+        found: list[Floats] = []
+        total, day = 0.0, 0
+        while len(expected):
+            edges, rates = self._pieces(day, day + DAYS_AT_ONCE)
+            amounts = total + np.cumsum((rates[:, 0] + rates[:, 1]) / 2 * np.diff(edges))
+            inside = expected[expected <= amounts[-1]]
+            found.append(_invert(inside, edges, rates, amounts, total))
+            expected, total, day = expected[len(inside) :], float(amounts[-1]), day + DAYS_AT_ONCE
+            if day > LONGEST and not any(map(len, found[-LONGEST // DAYS_AT_ONCE :])):
+                raise DelayError(f"nobody comes within {LONGEST:,} days; raise a factor, or open on a day that has one")
+        return np.concatenate(found)
+
+    def _pieces(self, first: int, last: int) -> tuple[Floats, Floats]:
+        """Times between which the rate is linear, over some days, and the rates at the two ends of each piece."""
+        hours = {0.0, *(map(float, range(24)) if self.hours else ()), *(self._open.hours if self._open else ())}
+        inside = (np.arange(first, last)[:, np.newaxis] * HOURS_PER_DAY + sorted(hours)).reshape(-1) / self._unit
+        end = last * HOURS_PER_DAY / self._unit
+        points, values = np.array(self.curve).T
+        between = points[(points > inside[0]) & (points < end)]
+        edges = np.unique(np.concatenate([inside[inside < end], between, [end]]))
+        middle = (edges[1:] + edges[:-1]) / 2
+        factors = self._weekdays[(middle * self._unit / HOURS_PER_DAY).astype(np.int64) % 7]
+        if self.hours is not None:
+            factors = factors * np.array(self.hours)[(middle * self._unit % HOURS_PER_DAY).astype(np.int64)]
+        if self._open is not None:
+            factors = factors * (self._open.reported(middle) == middle)
+        return edges, factors[:, np.newaxis] * np.interp(np.stack([edges[:-1], edges[1:]], axis=1), points, values)
+
+
+def _invert(expected: Floats, edges: Floats, rates: Floats, amounts: Floats, before: float) -> Floats:
+    """When the cumulative rate, `before` at the first edge and `amounts` at the others, reaches these numbers."""
+    piece = np.searchsorted(amounts, expected)
+    rest = expected - np.concatenate([[before], amounts])[piece]
+    left, right = rates[piece].T
+    slope = (right - left) / np.diff(edges)[piece]
+    # The root of left t + slope t^2 / 2 = rest, in the form that also holds for a slope near 0.
+    root = np.sqrt(np.maximum(left**2 + 2 * slope * rest, 0.0))
+    times: Floats = np.minimum(edges[piece] + 2 * rest / (left + root), edges[piece + 1])
+    return times
+
+
+class Seasonal(SampledDelay):
+    """The lags of an inner delay, times a factor that depends on when the pull was made.
+
+    `curve` lists times and factors, linear between them; with a `period` it repeats itself.
+    """
+
+    delay: InnerDelay
+    curve: Curve
+    period: PositiveFloat | None = None
+
+    whole: ClassVar[bool] = False
+    """A lag times a factor need not be whole."""
+
+    _delay: DelayProcess = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_rising(self.curve, "curve")
+        if self.period is not None and self.curve[-1][0] > self.period:
+            raise ValueError(f"curve: {self.curve[-1][0]:g} is after the period of {self.period:g}; raise the period")
+        return self
+
+    def build(self, context: BuildContext) -> Self:
+        """The delay with its inner one."""
+        delay = build_inner(self.delay, context, "delay")
+        if not is_drawn(delay):
+            raise ScenarioError(f"delay.kind: {self.delay.kind!r} must know when all parts arrive; use another kind")
+        return self.with_built(_delay=delay)
+
+    @property
+    def inner(self) -> tuple[DelayProcess, ...]:
+        """The inner delay."""
+        return (self._delay,)
+
+    def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
+        """What the inner delay does, before its lags are multiplied by the factor."""
+        return cast("DrawnDelay", self._delay).moves(rewards, arm, stream)
+
+    def factor(self, pulled: Floats) -> Floats:
+        """The factor for pulls that are made at these times."""
+        points, values = np.array(self.curve).T
+        factor: Floats = np.interp(pulled, points, values, period=self.period)
+        return factor
