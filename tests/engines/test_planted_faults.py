@@ -207,7 +207,7 @@ def _with_shifted_pulls(
     return index(setting, maximum, [(h + shift, parts) for h, parts in pulls], now)
 
 
-LATE_DECISION = (timeline.DELIVERY + timeline.END) / 2
+LATE_DECISION = (timeline.DELIVERY + timeline.END) // 2
 """A priority that puts the decision after the deliveries of its time."""
 
 

@@ -46,12 +46,14 @@ DELAYS_TRIED: dict[str, list[Keys]] = {
     "by-arm": [{"arms": {"arm-1": LAG}}, {"arms": {}, "others": {"kind": "poisson", "mean": 1.0}}],
     "lump": [{}, {"at": 20}, {"at": 11.5}],
     "reporting": [{"every": 7}, {"every": 0.7, "first": 0.2}, {"days": [1, 3], "week": 5}],
+    "calendar": [{"weekdays": ["Mon", "Thu"], "hours": [8, 16]}, {"holidays": [3, "2024-02-01"]}],
     "missing": [{"p": 0.3}, {"p": 1.0}],
-    "dropout": [{"rate": 0.1}, {"mean": 4.0}],
+    "dropout": [{"rate": 0.1}, {"mean": 4.0, "informative": 1.0}, {"curve": [[2, 0.3], [9, 0.8]]}],
     "reward-dependent": [
         {"threshold": 0.1, "below": LAG},
         {"threshold": 0.5, "below": LAG, "above": LAG, "per": "pull"},
     ],
+    "seasonal": [{"delay": LAG, "curve": [[0, 1], [50, 3]]}],
     "lab-queue": [{"resource": "lab", "mean": 0.5}, {"resource": "lab", "mean": 0.1, "service": "constant"}],
 }
 LAWS: dict[str, Any] = {
@@ -62,9 +64,10 @@ LAWS: dict[str, Any] = {
 """The distribution of the lags for the first settings above, written down here once more."""
 ARRIVALS_TRIED: dict[str, list[Keys]] = {
     "regular": [{}, {"every": 0.3}],
-    "poisson": [{"rate": 2.0}],
+    "poisson": [{"rate": 2.0}, {"rate": 2.0, "size": 3}],
     "batches": [{"size": 4, "every": 7.0}, {"size": 1}],
     "ramp": [{"start": 0.5, "end": 4.0, "duration": 20.0}],
+    "varying": [{"curve": [[0, 1], [50, 3]], "weekdays": {"Sun": 0}, "open": {"hours": [6, 22]}}],
     "trace": [{"file": "times.csv"}],
 }
 POLICIES_TRIED: dict[str, list[Keys]] = {

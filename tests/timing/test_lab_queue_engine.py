@@ -1,4 +1,4 @@
-"""The lab queue on SimPy's timeline, through the engine as users run it: as long as queueing theory says."""
+"""The lab queue through the engine as users run it: as long as queueing theory says."""
 
 import math
 
@@ -13,12 +13,12 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats
 from tpstream.model.events import Events, Kind
 
-WARM, COUNTED, RUNS = 300, 1200, 12
+WARM, COUNTED, RUNS = 1000, 9000, 12
 """Patients before the queue counts as stationary, those who are counted, and runs."""
 
 
-def lab(servers: int, rate: float, mean: float) -> Scenario:
-    """One sample of each patient; patients come at random and service times are exponential: an M/M/c queue."""
+def lab(servers: int, rate: float, mean: float, service: str = "exponential") -> Scenario:
+    """One sample of each patient, who come at random: an M/M/c queue, or M/D/c with constant service times."""
     return Scenario.parse(
         {
             "name": "lab",
@@ -29,7 +29,7 @@ def lab(servers: int, rate: float, mean: float) -> Scenario:
             "arms": [{"name": "one", "maximum": 1.0}, {"name": "other", "maximum": 2.0}],
             "arrivals": {"kind": "poisson", "rate": rate},
             "resources": {"lab": servers},
-            "delays": [{"kind": "lab-queue", "resource": "lab", "mean": mean}],
+            "delays": [{"kind": "lab-queue", "resource": "lab", "mean": mean, "service": service}],
         }
     )
 
@@ -46,10 +46,19 @@ def through_times(scenario: Scenario, run: int) -> Floats:
     return parts.time[np.argsort(parts.pull)] - pulls.time
 
 
-@pytest.mark.parametrize(("servers", "rate", "mean"), [(1, 0.5, 1.0), (2, 0.6, 2.5)])
-def test_the_wait_is_erlangs(servers: int, rate: float, mean: float) -> None:
-    """The mean wait over 12 runs is within its interval of the Erlang-C value (false alarm: 1 in a million)."""
-    scenario = lab(servers, rate, mean)
+def check_wait(scenario: Scenario, mean: float, expected: float) -> None:
+    """Check that the mean wait over the runs is within its interval of theory (false alarm: 1 in a million)."""
     waits = np.array([through_times(scenario, run)[WARM:].mean() - mean for run in range(RUNS)])
-    off = abs(waits.mean() - erlang_c_wait(rate, mean, servers)) / (waits.std(ddof=1) / math.sqrt(RUNS))
+    off = abs(waits.mean() - expected) / (waits.std(ddof=1) / math.sqrt(RUNS))
     assert off < stats.t.isf(RATE / 2, RUNS - 1)
+
+
+@pytest.mark.parametrize(("servers", "rate", "mean"), [(1, 0.5, 1.0), (2, 0.6, 2.5), (3, 1.0, 2.0)])
+def test_the_wait_is_erlangs(servers: int, rate: float, mean: float) -> None:
+    """M/M/1 and M/M/c: the mean wait is the Erlang-C value."""
+    check_wait(lab(servers, rate, mean), mean, erlang_c_wait(rate, mean, servers))
+
+
+def test_the_wait_with_constant_service() -> None:
+    """M/D/1: the mean wait is load * mean / (2 (1 - load)), half of that of M/M/1."""
+    check_wait(lab(1, 0.6, 1.0, "constant"), 1.0, 0.6 / (2 * 0.4))

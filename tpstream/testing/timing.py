@@ -1,6 +1,7 @@
 """The checks of when things happen: `check_arrivals` for decisions, `check_delay` for the parts of pulls."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from tpstream.timing.pipeline import (
 
 SPAN, ARMS, DECISIONS = 6, 2, 60
 """Of the worlds in which arrival processes are tried."""
+START = date(2024, 1, 1)
+"""The first day of the worlds in which delays and arrival processes are tried, in days: a Monday."""
 
 
 def check_arrivals(
@@ -71,7 +74,8 @@ def check_arrivals(
     """
     with watched(ARRIVALS, kind, name) as subject:
         given = subject.settings(subject.definition.settings, settings)
-        context = BuildContext([f"arm-{arm + 1}" for arm in range(ARMS)], SPAN, Path(folder), horizon)
+        names = [f"arm-{arm + 1}" for arm in range(ARMS)]
+        context = BuildContext(names, SPAN, Path(folder), horizon, time_unit="day", start=START)
         build = partial(subject.definition.build, given, context)
         process = build()
         if not isinstance(getattr(process, "regular", None), bool):
@@ -161,7 +165,16 @@ def check_delay(
     >>> check_delay("weibull", {"shape": 1.5, "scale": 3.0}, distribution=stats.weibull_min(1.5, scale=3.0))
     """
     with watched(DELAYS, kind, name) as subject:
-        context = BuildContext(list(arms), span, Path(folder), horizon, resources or {"lab": 2})
+        context = BuildContext(
+            list(arms),
+            span,
+            Path(folder),
+            horizon,
+            resources or {"lab": 2},
+            time_unit="day",
+            start=START,
+            maxima=[1.0 + arm for arm in range(len(arms))],  # those of `check_timing`
+        )
         given = subject.settings(subject.definition.settings, settings)
         build = partial(subject.definition.build, given, context)
         delay = build()
@@ -185,6 +198,8 @@ def _timings(
 
     def parts() -> dict[str, Any]:
         delay = build()
+        if hasattr(delay, "factor"):  # it depends on the time of the pull
+            return {"later": make_stages([(form, delay, subject.name)])}
         of_form: dict[str, dict[str, Any]] = {
             "apply": {"delays": (delay,), "names": (subject.name,)},
             "reported": {"calendar": Calendars((delay,), (subject.name,))},
