@@ -121,7 +121,7 @@ def test_delays(kind: str, given: Keys, folder: Path) -> None:
 @cases(ARRIVALS_TRIED)
 def test_arrivals(kind: str, given: Keys, folder: Path) -> None:
     """An arrival process keeps its promises."""
-    law = stats.expon(scale=0.5) if kind == "poisson" else None
+    law = stats.expon(scale=0.5) if kind == "poisson" and "size" not in given else None
     check_arrivals(kind, given, horizon=300 if kind == "trace" else 10_000, folder=folder, distribution=law)
 
 

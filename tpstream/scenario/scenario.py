@@ -27,6 +27,7 @@ from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_
 from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing, is_absent
+from tpstream.timing.pipeline import visit_faults
 
 __all__ = ["PolicyChoice", "Scenario"]
 
@@ -225,7 +226,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
 
     def _faults(self) -> Iterator[str]:
         """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
-        yield from self._faults_of_visits()
+        yield from visit_faults(self.visits, self.span, self.visit_spread)
         if self.horizon < len(self.arms):
             yield f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
         try:
@@ -238,19 +239,6 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
             _ = self._timing
         except TpstreamError as error:
             yield str(error)
-
-    def _faults_of_visits(self) -> Iterator[str]:
-        """What is wrong with the times at which parts are due."""
-        visits, spread = self.visits or [float(part) for part in range(self.span)], self.visit_spread
-        if len(visits) != self.span:
-            yield f"span: {self.span} is not the number of visits, {len(visits)}; leave span out"
-        gaps = np.diff(visits)
-        if not np.isfinite(visits).all() or visits[0] < 0 or (gaps <= 0).any():
-            yield f"visits: must be at least 0 and rise, got {visits}; sort them"
-        elif spread > visits[0]:
-            yield f"visit_spread: {spread:g} is more than the first visit, {visits[0]:g}; lower it"
-        elif len(gaps) and spread >= gaps.min() / 2:
-            yield f"visit_spread: {spread:g} is not below half the least gap of the visits, {gaps.min():g}; lower it"
 
     def _faults_with(self, problem: Problem) -> Iterator[str]:
         """What does not fit to the maxima and groups of the rewards."""

@@ -88,10 +88,17 @@ class OpenHours(TableCalendar):
     `holidays`; what is left out does not restrict. The scenario gives the `time_unit` and the `start` date.
     """
 
-    weekdays: Annotated[list[Weekday] | None, Field(min_length=1)] = None
-    hours: tuple[Hour, Hour] = (0.0, HOURS_PER_DAY)
-    seasons: Annotated[list[tuple[DayOfYear, DayOfYear]] | None, Field(min_length=1)] = None
-    holidays: list[int | str] = Field([])
+    weekdays: Annotated[list[Weekday] | None, Field(min_length=1)] = Field(
+        None, description='open days of the week, as in ["Mon", "Tue"]; default: all'
+    )
+    hours: tuple[Hour, Hour] = Field(
+        (0.0, HOURS_PER_DAY),
+        description="hours of the day at which it opens and closes; the same hour twice: only then",
+    )
+    seasons: Annotated[list[tuple[DayOfYear, DayOfYear]] | None, Field(min_length=1)] = Field(
+        None, description='first and last day of each season, as in [["09-01", "12-20"]]; default: the whole year'
+    )
+    holidays: list[int | str] = Field([], description="closed days: dates such as 2024-12-24, or numbers from 1")
 
     whole: ClassVar[bool] = False
     """Openings need not be at whole times."""

@@ -21,7 +21,7 @@ Time = Annotated[float, Field(ge=0)]
 class Missing(SampledDelay):
     """Each part is lost with probability p, independently; that shows when it would have come."""
 
-    p: Probability
+    p: Probability = Field(description="probability that a part is lost")
 
     whole: ClassVar[bool] = True
     """No offset is changed."""
@@ -42,12 +42,16 @@ class Dropout(SampledDelay):
 
     exactly_one = ("rate", "mean", "probability", "curve")
 
-    rate: PositiveFloat | None = None
-    mean: PositiveFloat | None = None
-    probability: Annotated[float | None, Field(gt=0, lt=1)] = None
-    by: PositiveFloat | None = None
-    curve: Annotated[list[tuple[Time, Probability]] | None, Field(min_length=1)] = None
-    informative: float = 0.0
+    rate: PositiveFloat | None = Field(None, description="drop-outs per unit of time")
+    mean: PositiveFloat | None = Field(None, description="mean time to the drop-out")
+    probability: Annotated[float | None, Field(gt=0, lt=1)] = Field(
+        None, description="probability to have left by the time that is given with the key by"
+    )
+    by: PositiveFloat | None = Field(None, description="time after the pull for which the probability is given")
+    curve: Annotated[list[tuple[Time, Probability]] | None, Field(min_length=1)] = Field(
+        None, description="times after the pull, each with the probability to have left by then"
+    )
+    informative: float = Field(0.0, description="how much longer those stay who do well; 0: the values do not matter")
 
     whole: ClassVar[bool] = True
     """No offset is changed."""

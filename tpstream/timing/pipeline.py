@@ -4,7 +4,7 @@ User-written ones, too: an error names the delay or process, and the pull, part,
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
@@ -30,6 +30,20 @@ def nominal(pulls: int, span: int) -> Schedule:
 def _due(visits: Floats, pulls: int) -> Schedule:
     """The schedule in which each part arrives at its visit, and none is lost."""
     return Schedule(np.tile(visits, (pulls, 1)), np.zeros((pulls, len(visits)), dtype=np.bool_))
+
+
+def visit_faults(visits: Sequence[float] | None, span: int, spread: float) -> Iterator[str]:
+    """What is wrong with the times at which the parts of a scenario are due, each with its key."""
+    due = [float(part) for part in range(span)] if visits is None else visits
+    if len(due) != span:
+        yield f"span: {span} is not the number of visits, {len(due)}; leave span out"
+    gaps = np.diff(due)
+    if not np.isfinite(due).all() or due[0] < 0 or (gaps <= 0).any():
+        yield f"visits: must be at least 0 and rise, got {due}; sort them"
+    elif spread > due[0]:
+        yield f"visit_spread: {spread:g} is more than the first visit, {due[0]:g}; lower it"
+    elif len(gaps) and spread >= gaps.min() / 2:
+        yield f"visit_spread: {spread:g} is not below half the least gap of the visits, {gaps.min():g}; lower it"
 
 
 def sample_first(

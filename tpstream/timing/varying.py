@@ -35,10 +35,12 @@ class Varying(TimingSettings):
     While closed (`open`, the keys of the delay "calendar") it is zero: nobody comes, and nobody comes later instead.
     """
 
-    curve: Curve
-    weekdays: dict[Weekday, Factor] = Field({})
-    hours: Annotated[list[Factor] | None, Field(min_length=24, max_length=24)] = None
-    open: OpenHours | None = None
+    curve: Curve = Field(description="times and rates, linear between them; before and after them constant")
+    weekdays: dict[Weekday, Factor] = Field({}, description="factors of days of the week, as in { Sat = 0.5 }")
+    hours: Annotated[list[Factor] | None, Field(min_length=24, max_length=24)] = Field(
+        None, description="factors of the 24 hours of the day"
+    )
+    open: OpenHours | None = Field(None, description="when somebody comes at all; the keys of the delay calendar")
 
     regular: ClassVar[bool] = False
     """The times are random."""
@@ -119,9 +121,9 @@ class Seasonal(SampledDelay):
     `curve` lists times and factors, linear between them; with a `period` it repeats itself.
     """
 
-    delay: InnerDelay
-    curve: Curve
-    period: PositiveFloat | None = None
+    delay: InnerDelay = Field(description="the delay whose lags are multiplied")
+    curve: Curve = Field(description="times of pulls and factors, linear between them; before and after them constant")
+    period: PositiveFloat | None = Field(None, description="after how long the curve begins again; default: never")
 
     whole: ClassVar[bool] = False
     """A lag times a factor need not be whole."""
