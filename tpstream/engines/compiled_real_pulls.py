@@ -38,12 +38,16 @@ def advance(memory: RealMemory, columns: EventColumns, cursor: Ints, until: floa
             return FLUSH
         if memory.heap.time.size - cursor[SIZE] < SPARE:
             return ROOM
+        slot, time = memory.heap.slot[0], memory.heap.time[0]
+        count, closing = 0, False
         if memory.heap.rank[0] >= DELIVERED:
-            deliver(memory, columns, cursor)
+            count, closing = gather(memory, cursor)
         elif memory.heap.rank[0] >= JOINS:
             join(memory, cursor)
         else:
-            leave(memory, cursor)
+            count = leave(memory, cursor)
+        if count > 0 or closing:
+            deliver(memory, columns, cursor, slot, time, count, int(closing))
     return DONE
 
 
@@ -205,8 +209,11 @@ def serve(memory: RealMemory, cursor: Ints, slot: int, part: int, time: float) -
 
 
 @compiled
-def leave(memory: RealMemory, cursor: Ints) -> None:
-    """Let the part at the top of the heap leave its queue, and the first one that waits there be served."""
+def leave(memory: RealMemory, cursor: Ints) -> int:
+    """Let the part at the top of the heap leave its queue, and the first one that waits there be served.
+
+    Returns 1 if the part is delivered at once, since nothing else happens at this time; else it is put on the heap.
+    """
     slot, span = memory.heap.slot[0], memory.due.shape[1]
     time, part = memory.heap.time[0], top_place(memory) - 1
     remove_top(memory.heap, cursor)
@@ -218,12 +225,17 @@ def leave(memory: RealMemory, cursor: Ints) -> None:
         memory.first[resource] = memory.behind[following // span, following % span]
         serve(memory, cursor, following // span, following % span, time)
     due = pass_stages(memory, slot, part, memory.stage[slot, part] + 1, time)
-    put(memory.heap, cursor, due, rank_of(memory, slot, part), slot)
+    rank = rank_of(memory, slot, part)
+    if due == time and rank >= DELIVERED and (cursor[SIZE] == 0 or memory.heap.time[0] > time):
+        memory.here[0] = part + 1
+        return 1
+    put(memory.heap, cursor, due, rank, slot)
+    return 0
 
 
 @compiled
-def deliver(memory: RealMemory, columns: EventColumns, cursor: Ints) -> None:
-    """Deliver all that is due of one pull at this time, and close it if nothing is missing or its window ends."""
+def gather(memory: RealMemory, cursor: Ints) -> tuple[int, bool]:
+    """Take all entries of one pull at this time from the heap: how many parts are due, and whether its window ends."""
     slot, time = memory.heap.slot[0], memory.heap.time[0]
     span = memory.due.shape[1]
     count, closing = 0, False
@@ -242,8 +254,16 @@ def deliver(memory: RealMemory, columns: EventColumns, cursor: Ints) -> None:
             memory.here[count] = place
             count += 1
             take_top(memory, cursor, slot, place - 1)
+    return count, closing
+
+
+@compiled
+def deliver(
+    memory: RealMemory, columns: EventColumns, cursor: Ints, slot: int, time: float, count: int, window_ends: int
+) -> None:
+    """Deliver the parts of a pull that are due, and close it if nothing is missing or its window ends."""
     memory.left[slot] -= count
-    closing = not memory.closed[slot] and (closing or memory.left[slot] == 0)
+    closing = not memory.closed[slot] and (window_ends == 1 or memory.left[slot] == 0)
     settle(memory, columns, cursor, slot, time, count, int(closing and not np.isnan(memory.default)))
     if closing:
         memory.closed[slot] = True
