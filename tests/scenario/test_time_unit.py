@@ -140,7 +140,7 @@ def test_commands_use_the_unit(tpstream: Command) -> None:
 def test_shipped_scenarios_name_their_unit() -> None:
     """Where a unit of time has a meaning the shipped scenarios say it."""
     assert [Scenario.load(name).time_unit for name in ("medical-trial", "e-commerce", "setting-1")] == [
-        "month",
+        "day",
         "day",
         None,
     ]
