@@ -74,7 +74,7 @@ def against_whole_rounds(turns: int) -> None:
     print(f"{'':20}{'whole rounds':>13}{'real times':>12}{'ratio':>7}")
     for name, scenario in (
         ("setting-1", Scenario.load("setting-1").with_(horizon=20_000)),
-        ("e-commerce-weekly", Scenario.load("e-commerce-weekly")),
+        ("weekly reports", Scenario.load("e-commerce").with_(delays=[{"kind": "reporting", "every": 7}])),
     ):
         jobs = [lambda whole=whole, one=scenario: run_logged(one, "tp-ucb-fr", whole=whole) for whole in (True, False)]
         best(1, *jobs)

@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 from queue_worlds import outcomes, world
 from strategies import open_hours
 
-from tpstream.model.errors import ScenarioError
+from tpstream.model.errors import DelayError, ScenarioError
 from tpstream.model.interfaces import BuildContext
+from tpstream.timing.arrivals import RegularArrivals
 from tpstream.timing.calendars import HOURS_IN, OpenHours
 from tpstream.timing.varying import Varying
 
@@ -158,8 +159,17 @@ def test_hours_have_factors() -> None:
     assert abs(counts[8::2].sum() - 12_000) < 6 * np.sqrt(3000)
 
 
+def test_a_shop_that_is_closed_on_sundays() -> None:
+    """Time n is the end of day n: no decision is made at 7 and 14; where no time is open, that is told."""
+    days = RegularArrivals(open=OpenHours(weekdays=[*WORKDAYS, "Sat"])).build(context())
+    assert days.times(np.random.default_rng(0), 13).tolist() == [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 15]
+    never = RegularArrivals(open=OpenHours(hours=(9.0, 17.0))).build(context())
+    with pytest.raises(DelayError, match=r"none of .* times is open"):
+        never.times(np.random.default_rng(0), 3)
+
+
 def test_weekdays_and_days_that_never_meet() -> None:
     """A factor of zero on the only open day is told."""
     process = Varying(curve=[(0.0, 1.0)], weekdays={"Mon": 0.0}, open=OpenHours(weekdays=["Mon"])).build(context())
-    with pytest.raises(Exception, match="nobody comes within"):
+    with pytest.raises(DelayError, match="nobody comes within"):
         process.times(np.random.default_rng(0), 1)

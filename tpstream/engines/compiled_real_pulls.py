@@ -121,6 +121,13 @@ def pass_stages(memory: RealMemory, slot: int, part: int, stage: int, time: floa
 def sort_parts(memory: RealMemory, slot: int) -> None:
     """Sort the parts by the time at which they get to the first queue or the end; lost ones come last at a time."""
     span = memory.due.shape[1]
+    sorted_so_far = 1
+    while sorted_so_far < span and is_before(
+        memory, slot, memory.order[slot, sorted_so_far - 1], memory.order[slot, sorted_so_far]
+    ):
+        sorted_so_far += 1
+    if sorted_so_far == span:
+        return
     for gap in GAPS:
         for place in range(gap, span):
             part = memory.order[slot, place]

@@ -1,26 +1,56 @@
 """Arrivals: when decisions are due."""
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr
 
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import ScenarioError
+from tpstream.model.errors import DelayError, ScenarioError
 from tpstream.model.interfaces import BuildContext
 from tpstream.model.recorded_files import read_column
 from tpstream.model.world import Regular
+from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import TimingSettings
+
+LONGEST = 1_000_000
+"""After this many closed times something is wrong with the opening hours."""
+
+
+@dataclass(frozen=True)
+class OpenRegular:
+    """Decisions at equal distances, except at times at which it is closed."""
+
+    every: float
+    open: OpenHours
+
+    regular: ClassVar[bool] = False
+    """Rounds are left out."""
+
+    def times(self, stream: np.random.Generator, horizon: int) -> Floats:  # noqa: ARG002 (the protocol's)
+        """The first times of every, 2 every, ... that are open; the end of a day belongs to it, so the eve counts."""
+        found = np.empty(0)
+        first, count = 1, 2 * horizon
+        while len(found) < horizon:
+            times = self.every * np.arange(first, first + count, dtype=np.float64)
+            before = np.nextafter(times, 0.0)
+            found = np.concatenate([found, times[self.open.reported(before) == before]])
+            first, count = first + count, 2 * count
+            if first > LONGEST + 2 * horizon and not len(found):
+                raise DelayError(f"none of {first:,} times is open; change every or the opening hours")
+        return found[:horizon]
 
 
 class RegularArrivals(TimingSettings):
     """A decision at equal distances; every 1 is the paper's world."""
 
     every: PositiveFloat = Field(1.0, description="time between two decisions")
+    open: OpenHours | None = Field(None, description="when decisions are made at all; the keys of the delay calendar")
 
-    def build(self, context: BuildContext) -> Regular:  # noqa: ARG002 (for those that need it)
-        """The process that is also the default of a world."""
-        return Regular(self.every)
+    def build(self, context: BuildContext) -> Regular | OpenRegular:
+        """The process that is also the default of a world, or one that leaves out times at which it is closed."""
+        return Regular(self.every) if self.open is None else OpenRegular(self.every, self.open.build(context))
 
 
 class Poisson(TimingSettings):
