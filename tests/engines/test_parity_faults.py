@@ -238,7 +238,7 @@ FAULTS = {
     ),
     "real times: a loss is known without the calendars after a queue": (
         compiled_real_pulls,
-        "real uniform",
+        "lab uniform",
         "        elif not memory.lost[slot, part]:\n            break\n",
         "        elif not memory.lost[slot, part]:\n            break\n        else:\n            stage = 99\n",
     ),
@@ -250,7 +250,7 @@ FAULTS = {
     ),
     "real times: the default after the part that comes with the closing": (
         compiled_real_pulls,
-        "real uniform",
+        "lab uniform",
         "and (is_lost or not is_here)",
         "and not is_here",
     ),

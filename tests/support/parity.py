@@ -255,9 +255,12 @@ def real_worlds(draw: st.DrawFn) -> World:
 
 @st.composite
 def lab_worlds(draw: st.DrawFn) -> World:
-    """Worlds with a lone queue for parts of which many are lost before they reach it."""
+    """Worlds with a lone queue for parts of which many are lost before it, some with reports and defaults."""
     missing, lab = {"kind": "missing", "p": 0.4}, {"kind": "lab-queue", "resource": "lab", "mean": 0.5}
-    keys = draw(scenario_keys()) | {"delays": [missing, lab], "resources": {"lab": 2}, "drain": True}
+    reports = draw(st.sampled_from([[{"kind": "reporting", "every": 3}], []]))
+    keys = draw(scenario_keys()) | {"delays": [missing, lab, *reports], "resources": {"lab": 2}, "drain": True}
+    if draw(st.booleans()):
+        keys |= {"window": draw(st.integers(3, 12)), "default_reward": 0.0}
     scenario = Scenario(**keys)
     return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
 
