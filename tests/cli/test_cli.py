@@ -343,11 +343,31 @@ def test_chosen_rounds_are_shown(tpstream: Command) -> None:
     assert len(json.loads(Path("out/results.json").read_text())) == 2 * 3
 
 
+OWN_PROCESS = """
+from tpstream.model.settings import Settings
+
+class Own:
+    settings = Settings
+
+    def build(self, settings, context):
+        return self
+
+    def run(self, context):
+        for time, part in context.arrivals:
+            yield context.wait_until(time)
+            context.deliver(part)
+
+PLUGINS = {"delays": {"own": Own()}}
+"""
+"""A process of a plug-in, which only SimPy serves."""
+
+
 @pytest.mark.parametrize(("more", "lines"), [((), 1), (("--quiet",), 0), (("--json",), 0)])
 def test_a_fall_to_simpy_is_told_without_a_terminal(tmp_path: Path, more: tuple[str, ...], lines: int) -> None:
     """Unless only the result was asked for."""
-    (tmp_path / "slow.toml").write_text(TOML + "\n[arrivals]\nkind = 'poisson'\nrate = 1.0\n")
-    words = [sys.executable, "-c", MAIN, "run", "slow.toml", "-p", "uniform", *more]
+    (tmp_path / "slow.toml").write_text(TOML + "\n[[delays]]\nkind = 'own'\n")
+    (tmp_path / "own.py").write_text(OWN_PROCESS)
+    words = [sys.executable, "-c", MAIN, "run", "slow.toml", "-p", "uniform", "--plugin", "own.py", *more]
     done = subprocess.run(
         words, cwd=tmp_path, capture_output=True, check=True, text=True, env=os.environ | {"TPSTREAM_NOTES": ""}
     )
