@@ -44,8 +44,7 @@ class GeneralRun:
         problem, timing = world.problem, world.timing
         self._world = world
         self._policy = policy
-        self._per_pull = policy.per_pull
-        self._run = load_for(policy, loop, state).run_general
+        self._per_slot = (*policy.per_pull, *policy.queues)
         self._state = state
         self._subscriptions = subscriptions
         self._stream = stream
@@ -53,6 +52,7 @@ class GeneralRun:
         self._reader = reader
         self._bus = bus
         self._label = label
+        self._run: Any = None
         self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
         self._memory: Any = loop.LoopMemory(
@@ -85,6 +85,8 @@ class GeneralRun:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
         self._buffers = EventBuffers(self._bus, self._world.problem, optional)
+        loops = load_for(self._policy, loop, self._state, probabilities="probabilities" in optional)
+        self._run = loops.run_general
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)
@@ -192,7 +194,7 @@ class GeneralRun:
         self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
         self._memory.vacant[cursor[loop.SLOTS] : cursor[loop.SLOTS] + more] = np.arange(count, count + more)
         cursor[loop.SLOTS] += more
-        self._state = with_longer(self._state, self._per_pull, count + more)
+        self._state = with_longer(self._state, self._per_slot, count + more)
         if self._subscriptions.group or self._subscriptions.lost:
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
 

@@ -19,7 +19,9 @@ from tpstream.policies.handlers import (
     notify_pull,
     notify_received,
     policy_decide,
+    probability,
     set_clock,
+    show_probabilities,
 )
 
 DONE, FLUSH, ROOM, INVALID = -1, -2, -3, -4
@@ -110,7 +112,7 @@ def run_general(
             slot = start_pull(memory, cursor, round, arm, row)
             shown = memory.totals[arm, row] if subscriptions.shown else np.nan
             if memory.rows > 0:
-                show_decision(state, columns, cursor)
+                show_decision(state, columns, cursor, arm)
             write(columns, cursor, memory, round, slot, PULL, 0, shown)
             notify_pull(state, subscriptions, round, arm, slot, shown)
             schedule(memory, cursor, round, slot)
@@ -136,12 +138,18 @@ def lacks_room(memory: LoopMemory, cursor: Ints, round: int, reach: int) -> bool
 
 
 @compiled
-def show_decision(state: Any, columns: EventColumns, cursor: Ints) -> None:
+def show_decision(state: Any, columns: EventColumns, cursor: Ints, decided: int) -> None:
     """Write the optional columns of the decision that are asked for: those that have rows."""
+    row = cursor[SHOWN]
     if columns.indices.shape[0] > 0:
         for arm in range(state.indices.size):
-            columns.indices[cursor[SHOWN], arm] = state.indices[arm]
-    cursor[SHOWN] += 1
+            columns.indices[row, arm] = state.indices[arm]
+    if columns.probabilities.shape[0] > 0:
+        show_probabilities(state)
+        for arm in range(state.indices.size):
+            columns.probabilities[row, arm] = probability(state, arm)
+        columns.probability[row] = probability(state, decided)
+    cursor[SHOWN] = row + 1
 
 
 @compiled
