@@ -56,7 +56,8 @@ unit: $(VENV)/installed-dev
 
 verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, and a wider search for differences between the engines
 	$(PYTEST) -m verify
-	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/replay tests/log/test_formats.py tests/log/test_sparse.py
+	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/policies/test_literal_policies.py tests/replay tests/log/test_formats.py tests/log/test_sparse.py
+	$(BIN)/tpstream paper policies
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

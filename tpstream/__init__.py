@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
         PythonPolicy as PythonPolicy,
         SharedPolicy as SharedPolicy,
     )
+    from tpstream.policies.path_prior import PathPrior as PathPrior, fit_prior as fit_prior
     from tpstream.replay.replay import Replay as Replay, WhatIf as WhatIf, replay as replay, what_if as what_if
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
@@ -75,6 +76,7 @@ _PUBLIC = {
     "model.errors": ("TpstreamError",),
     "model.numba_support": ("compiled",),
     "policies.base": ("Parameters", "PythonPolicy", "SharedPolicy"),
+    "policies.path_prior": ("PathPrior", "fit_prior"),
     "replay.replay": ("Replay", "WhatIf", "replay", "what_if"),
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),

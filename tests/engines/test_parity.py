@@ -46,11 +46,20 @@ HEARING = {
     "decides": (),
 }
 """Which handlers a policy may have; the loop without a log takes another way through each of them."""
+EVERY = [
+    *BUILTIN,
+    *(
+        pytest.param(name, marks=() if INTERPRETED else pytest.mark.verify)
+        for name in POLICIES.builtin
+        if name not in BUILTIN
+    ),
+]
+"""All policies; most of them only as plain Python or in `make verify`, since each would compile three loops."""
 WRITING = {name: policy_with(*handlers, clairvoyant=name == "closed") for name, handlers in HEARING.items()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", BUILTIN)
+@pytest.mark.parametrize("policy", EVERY)
 @settings(max_examples=MANY)
 @given(SEVERAL)
 def test_engines_agree(policy: str, data: st.DataObject) -> None:
@@ -60,7 +69,7 @@ def test_engines_agree(policy: str, data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="would take hours")
-@pytest.mark.parametrize("policy", BUILTIN)
+@pytest.mark.parametrize("policy", EVERY)
 def test_engines_agree_for_long(policy: str) -> None:
     """The same for 20 000 rounds of the paper's Setting 1: some batches of rounds, many blocks and flushes."""
     scenario = Scenario.load("setting-1").with_(horizon=20_000)
@@ -68,7 +77,7 @@ def test_engines_agree_for_long(policy: str) -> None:
     assert first_difference(case_of(scenario.build_world(1, 0), policy)) is None
 
 
-@pytest.mark.parametrize("policy", BUILTIN)
+@pytest.mark.parametrize("policy", EVERY)
 @settings(max_examples=6)
 @given(SEVERAL)
 def test_engines_agree_over_blocks(policy: str, data: st.DataObject) -> None:

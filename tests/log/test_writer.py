@@ -78,7 +78,7 @@ def test_header_comes_first(tmp_path: Path) -> None:
         "scenario": small().resolved(),
         "policy": "tp-ucb-fr:groups=2",
         "kind": "tp-ucb-fr",
-        "parameters": {"groups": 2, "ties": "random"},
+        "parameters": {"groups": 2, "ties": "random", "caps": None},
         "seed": 5,
         "run": 4,
         "arms": ["low", "middle", "high"],

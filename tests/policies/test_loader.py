@@ -262,3 +262,14 @@ def _print_of(
     load(folder / "helper.py", f"import numpy as np\n{constants}\ndef twice(value):\n    return 2 * value\n")
     source = f"import users_module_helper as helper\nfrom users_module_helper import *\ndef decide():\n    {body}\n"
     return digits(decide=load(folder / "caller.py", source).decide)
+
+
+def test_only_the_policies_that_are_used_are_imported() -> None:
+    """Reading a scenario, and naming a policy, import the modules of the policies that are meant and no others."""
+    code = """
+import sys
+from tpstream import Scenario
+Scenario.load("setting-1").policy("tp-ucb-fr")
+print(sorted(name for name in sys.modules if name.endswith(("thompson", "greedy", "_kl_ucb", "pooled"))))
+"""
+    assert finish(start_python(code)).strip() == "[]"

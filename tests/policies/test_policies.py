@@ -179,7 +179,7 @@ def test_only_the_oracle_knows_means() -> None:
     """Of the built-in policies only the oracle is told the means, and only UCB1 the totals."""
     forms = [POLICIES.find(name) for name in POLICIES.builtin]
     entitled = {form.name: (form.clairvoyant, form.knows_means) for form in forms}
-    plain = dict.fromkeys(["delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform"], (False, False))
+    plain = dict.fromkeys(POLICIES.builtin, (False, False))
     assert entitled == plain | {"ucb1": (True, False), "oracle": (False, True)}
 
 

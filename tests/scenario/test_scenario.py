@@ -244,11 +244,21 @@ def test_labels(listing: Scenario) -> None:
 @pytest.mark.parametrize(
     ("spec", "label", "parameters"),
     [
-        ("tp-ucb-fr:groups=3", "tp-ucb-fr:groups=3", {"groups": 3, "ties": "random"}),
-        ("tp-ucb-fr:groups=4,ties=first", "tp-ucb-fr:groups=4,ties=first", {"groups": 4, "ties": "first"}),
+        ("tp-ucb-fr:groups=3", "tp-ucb-fr:groups=3", {"groups": 3, "ties": "random", "caps": None}),
+        (
+            "tp-ucb-fr:groups=4,ties=first",
+            "tp-ucb-fr:groups=4,ties=first",
+            {"groups": 4, "ties": "first", "caps": None},
+        ),
+        (
+            "tp-ucb-fr:caps={a=1,b=2},groups=4",
+            'tp-ucb-fr:caps={"a" = 1, "b" = 2},groups=4',
+            {"groups": 4, "ties": "random", "caps": {"a": 1.0, "b": 2.0}},
+        ),
+        ("tp-ucb-fr:groups=auto", "tp-ucb-fr:groups=auto", {"groups": "auto", "ties": "random", "caps": None}),
         ("equal", "equal", {"groups": 2, "ties": "random"}),
         ("tp-ucb-ew", "equal", {"groups": 2, "ties": "random"}),
-        ("delayed-ucb1", "delayed-ucb1", {"start": "random", "ties": "random"}),
+        ("delayed-ucb1", "delayed-ucb1", {"start": "random", "ties": "random", "groups": 1}),
         ("ucb1", "ucb1", {"ties": "random"}),
         ("uniform", "uniform", {}),
         ("tp-ucb-ew:ties=first", "tp-ucb-ew:ties=first", {"groups": 6, "ties": "first"}),
@@ -257,14 +267,15 @@ def test_labels(listing: Scenario) -> None:
             "tp-ucb-ew:groups=12,ties=first",
             {"groups": 12, "ties": "first"},
         ),
-        ("delayed-ucb1:ties=first", "delayed-ucb1:ties=first", {"start": "round-robin", "ties": "first"}),
+        ("delayed-ucb1:ties=first", "delayed-ucb1:ties=first", {"start": "round-robin", "ties": "first", "groups": 1}),
     ],
 )
 def test_a_policy_by_name(listing: Scenario, spec: str, label: str, parameters: dict[str, Any]) -> None:
     """Listed ones take their parameters from the scenario, others the defaults and what is written behind the name."""
     choice = listing.policy(spec)
     kind = spec.partition(":")[0].strip().replace("equal", "tp-ucb-ew")
-    assert (choice.label, choice.form, choice.parameters.model_dump()) == (label, POLICIES.find(kind), parameters)
+    form = POLICIES.find(kind).for_parameters(choice.parameters)
+    assert (choice.label, choice.form, choice.parameters.model_dump()) == (label, form, parameters)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +289,7 @@ def test_a_policy_by_name(listing: Scenario, spec: str, label: str, parameters: 
         (
             "tp-ucb-rf",
             UnknownNameError,
-            "unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?); known: delayed-ucb1, eq",
+            "unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?); known: completion-thompson, ",
         ),
         ("tp-ucb-rf:groups=3", UnknownNameError, "unknown policy 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?)"),
         ("equals", UnknownNameError, "unknown policy 'equals' (did you mean 'equal'?)"),
@@ -320,7 +331,7 @@ def test_no_listed_policies_means_the_papers() -> None:
     """A scenario that lists none is for the four of the paper, with the environment's groups."""
     choices = Scenario(**KEYS).choices()
     assert [choice.label for choice in choices] == ["ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew"]
-    assert [choice.parameters.model_dump().get("groups") for choice in choices] == [None, None, 6, 6]
+    assert [choice.parameters.model_dump().get("groups") for choice in choices] == [None, 1, 6, 6]
 
 
 def test_recorded_rewards_ask_for_groups(recorded: Path) -> None:

@@ -85,8 +85,8 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "another policy's key": (
         'start = "random"',
-        "groups = 3",
-        "policies[1].groups: unknown key; known: kind, name, ties, start",
+        "profile = 3",
+        "policies[1].profile: unknown key; known: kind, name, ties, start, groups",
     ),
     "key of another kind": ("spread =", "songs =", "rewards.songs: unknown key..."),
     "no horizon": ("horizon = 100", "", "horizon: missing; add horizon (rounds, i.e. decisions)"),

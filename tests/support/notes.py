@@ -11,7 +11,7 @@ from tpstream.policies import delayed_ucb1, tp_ucb_fr
 from tpstream.policies.base import GroupParameters, SharedPolicy
 from tpstream.policies.delayed_ucb1 import DelayedParameters, DelayedUcb1State, decide as decide_delayed
 from tpstream.policies.index import total
-from tpstream.policies.tp_ucb_fr import TpUcbFrState, decide as decide_fr
+from tpstream.policies.tp_ucb_fr import FrParameters, TpUcbFrState, decide as decide_fr
 
 NOTES = ("notes", Floats)
 """What was received of each arm, and the number of pulls that it is taken to be of: (rounds, arms, 2)."""
@@ -21,7 +21,9 @@ DelayedNotes = NamedTuple("DelayedNotes", [*DelayedUcb1State.__annotations__.ite
 
 def init_fr(problem: Problem, parameters: GroupParameters) -> Any:
     """The state of the policy, and an empty record."""
-    return FrNotes(*tp_ucb_fr.init(problem, parameters), np.zeros((problem.horizon, problem.arms, 2)))
+    return FrNotes(
+        *tp_ucb_fr.init(problem, FrParameters(**parameters.model_dump())), np.zeros((problem.horizon, problem.arms, 2))
+    )
 
 
 def init_delayed(problem: Problem, parameters: DelayedParameters) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import policy_variants
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import arrival_tables, delay_tables, grid_arrivals, groups_of, open_hours, scenario_keys, stage_tables
@@ -25,6 +26,9 @@ from tpstream.policies.runner import Runner
 from tpstream.scenario.scenario import Scenario
 
 BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
+"""The policies that every test of parity runs compiled; the others do so in `make verify`."""
+SHOWN = ("indices", "probability", "probabilities")
+"""The optional columns by which the engines are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +62,14 @@ class Outcome:
 def case_of(world: World, policy: str, **parameters: Any) -> Case:
     """A case with a built-in policy."""
     form = POLICIES.find(policy)
-    return Case(world, form, form.parameters(**parameters))
+    chosen = form.parameters(**parameters)
+    return Case(world, form.for_parameters(chosen), chosen)
 
 
 def run_simpy(case: Case) -> Outcome:
     """The case in the reference engine, with a log and all indices."""
     policy, form = make_runner(case), case.policy
-    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, optional=("indices",))
+    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, optional=SHOWN)
     arms, events, error = _follow(engine, log=True)
     return Outcome(arms, events, error, policy.state)
 
@@ -79,7 +84,7 @@ def make_runner(case: Case) -> Runner:
 def run_compiled(case: Case, *, log: bool, indices: bool = True) -> Outcome:
     """The case in the compiled engine: with a log that has indices through the general loop, else the plain one."""
     reader = DrawsReader(Draws(case.world))
-    optional = ("indices",) if log and indices else ()
+    optional = SHOWN if log and indices else ()
     engine = CompiledEngine(case.world, case.policy, case.parameters, reader, case.policy.name, optional=optional)
     arms, events, error = _follow(engine, log=log)
     return Outcome(arms, events, error, engine._state)
@@ -130,12 +135,13 @@ def _different_event(expected: Events | None, found: Events | None) -> str | Non
         return None if expected is found else f"no events in {'SimPy' if expected is None else 'the compiled engine'}"
     names = [field.name for field in fields(Events) if getattr(expected, field.name) is not None]
     rows = {name: different_row(getattr(expected, name), getattr(found, name)) for name in names}
-    index = rows.pop("indices", None)
+    shown_rows = [row for row in (rows.pop(name, None) for name in SHOWN) if row is not None]
+    index = min(shown_rows, default=None)
     places = [place for place in rows.values() if place is not None]
     if places:
         shown = [list(events.cut(min(places), min(places) + 1)) for events in (expected, found)]
         return f"event {min(places)}: {shown[0]}, compiled {shown[1]}"
-    return None if index is None else f"indices of round {index + 1}"
+    return None if index is None else f"indices or probabilities of round {index + 1}"
 
 
 def _different_end(how: str, expected: Outcome, found: Outcome) -> str | None:
@@ -161,6 +167,8 @@ def _bits(rows: Floats | Ints | Bytes) -> NDArray[np.uint8]:
 
 def parameters_for(form: SharedPolicy, span: int) -> st.SearchStrategy[Parameters]:
     """Any values of a policy's parameters."""
+    if form.name in policy_variants.NAMES:
+        return policy_variants.parameters(form, span)
     choices: dict[str, st.SearchStrategy[Any]] = {
         "ties": st.sampled_from(["random", "first"]),
         "start": st.sampled_from(["round-robin", "random"]),
@@ -269,7 +277,8 @@ def lab_worlds(draw: st.DrawFn) -> World:
 def cases(draw: st.DrawFn, form: SharedPolicy, worlds: st.SearchStrategy[World] | None = None) -> Case:
     """A random case for a policy; `worlds` default to small ones of every kind."""
     world = draw(drawn_worlds() | recorded_worlds() if worlds is None else worlds)
-    return Case(world, form, draw(parameters_for(form, world.problem.span)))
+    parameters = draw(parameters_for(form, world.problem.span))
+    return Case(world, form.for_parameters(parameters), parameters)
 
 
 @st.composite

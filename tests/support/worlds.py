@@ -121,9 +121,9 @@ class Run:
 
 def build_policy(world: World, name: str, **parameters: Any) -> Policy:
     """A built-in policy, ready for the first round of this world."""
-    form = POLICIES.find(name)
-    stream = open_stream(world.seed, world.run, Purpose.POLICY)
-    return start_policy(form, world.problem, form.parameters(**parameters), stream)
+    form, stream = POLICIES.find(name), open_stream(world.seed, world.run, Purpose.POLICY)
+    chosen = form.parameters(**parameters)
+    return start_policy(form.for_parameters(chosen), world.problem, chosen, stream)
 
 
 def run_world(
@@ -137,9 +137,9 @@ def run_world(
 ) -> Run:
     """Run the reference engine under a built-in policy, or under another one in its place."""
     policy = build_policy(world, name, **(parameters or {})) if policy is None else policy
-    engine = SimpyEngine(
-        world, policy, name, clairvoyant=POLICIES.find(name).clairvoyant, optional=("indices",) if indices else ()
-    )
+    form = POLICIES.find(name)
+    clairvoyant = form.for_parameters(form.parameters(**(parameters or {}))).clairvoyant
+    engine = SimpyEngine(world, policy, name, clairvoyant=clairvoyant, optional=("indices",) if indices else ())
     recorder = Recorder()
     for label, sink in sinks:
         engine.bus.subscribe(label, sink)

@@ -312,12 +312,14 @@ class RunFlags:
         ),
     ] = "jsonl"
     log_detail: Annotated[
-        Literal["all", "pulls", "indices"],
+        list[str] | None,
         option(
-            "--log-detail",
-            "What a log holds: all events; pulls only (for regret, not for a replay); or all events and the indices.",
+            "--log-detail WHAT",
+            "What a log holds: all events; pulls only (for regret, not for a replay); or all events and the indices or "
+            "probabilities; repeat for both.",
+            default="all",
         ),
-    ] = "all"
+    ] = None
     force: Force = False
     sinks: Annotated[
         list[str] | None,
@@ -331,10 +333,11 @@ class RunFlags:
     debug: Debug = False
 
     def __post_init__(self) -> None:
-        for name, value, default in (("format", self.log_format, "jsonl"), ("detail", self.log_detail, "all")):
+        details = ", ".join(self.log_detail or ["all"])
+        for name, value, default in (("format", self.log_format, "jsonl"), ("detail", details, "all")):
             if self.logs is None and value != default:
                 raise typer.BadParameter(f"--log-{name} {value} is about logs; name a folder for them with --log")
 
     def keywords(self) -> dict[str, Any]:
         """These flags as keywords of `compare`."""
-        return {**vars(self), "sinks": self.sinks or ()}
+        return {**vars(self), "sinks": self.sinks or (), "log_detail": self.log_detail or "all"}

@@ -1,23 +1,30 @@
 """The command that reproduces the paper."""
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Jobs, Quiet, Runs, Seed, cores, flag, option
+from tpstream.cli.options import Jobs, Quiet, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
 
 
 @command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
+    what: Annotated[
+        Literal["settings", "policies"],
+        typer.Argument(help="The paper's settings, or the regrets of all policies on Setting 1."),
+    ] = "settings",
     *,
     setting: Annotated[
         list[str] | None,
         option("--setting NAME", "1, 2, 2.1, 2.2, 2.3, 4, 5 or spotify; repeat for more.", default="all"),
     ] = None,
-    runs: Runs = 50,
+    runs: Annotated[
+        int | None, option("--runs -n N", "Runs of every policy.", default="50, of policies 20", least=1)
+    ] = None,
     seed: Seed = None,
     jobs: Jobs = None,
     horizon: Annotated[
@@ -39,14 +46,20 @@ def paper(
     theory: Annotated[bool, flag("--theory", "Draw every scenario between its bounds, too.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the paper's settings again and write what agrees with its numbers and what does not."""
+    """Run the paper's settings again and write what agrees with its numbers and what does not.
+
+    With `policies`: run all policies on Setting 1 and compare their regrets with those of an independent simulator.
+    """
+    if what == "policies":
+        _compare_policies(runs, seed, cores(jobs), horizon, quiet=quiet)
+        return
     from tpstream.paper.report import promises, write_report
     from tpstream.paper.reproduction import reproduce
     from tpstream.paper.settings import find_settings
 
     found = reproduce(
         find_settings(setting),
-        runs=runs,
+        runs=50 if runs is None else runs,
         seed=seed,
         jobs=cores(jobs),
         horizon=horizon,
@@ -65,3 +78,28 @@ def paper(
     )
     if not quiet:
         typer.echo(f"report: {files[0]} ({len(files) - 1} figures beside it)")
+
+
+def _compare_policies(runs: int | None, seed: int | None, jobs: int, horizon: int | None, *, quiet: bool) -> None:
+    """Print the regrets of all policies beside the published ones; the exit code is 1 if one of them disagrees."""
+    from tpstream.paper.policies import NEAR, RUNS, SEED, policy_agreement
+
+    runs, seed = RUNS if runs is None else runs, SEED if seed is None else seed
+    with show_progress("Setting 1", show=not quiet) as progress:
+        table = policy_agreement(runs=runs, seed=seed, jobs=jobs, horizon=horizon, progress=progress)
+    rows = [
+        {
+            "policy": row["policy"],
+            "regret": f"{row['ours']:,.0f} ± {row['half']:,.0f}",
+            "published": f"{row['published']:,.0f}"
+            + ("" if math.isnan(row["published_half"]) else f" ± {row['published_half']:,.0f}"),
+            "standard errors apart": f"{row['errors']:+.1f}",
+            "agrees": "yes" if row["agrees"] else "no",
+        }
+        for row in table.to_dict("records")
+    ]
+    print_table(
+        rows, title=f"final regret on Setting 1, {runs} runs; numbers agree within {NEAR:g} combined standard errors"
+    )
+    if horizon is None and not table["agrees"].all():
+        raise typer.Exit(1)

@@ -4,7 +4,7 @@ The paper's world has a loop of its own, which is driven here; compiled_general.
 serves the paper's world where a log has columns for decisions (indices).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -96,6 +96,10 @@ class CompiledEngine:
             self._label,
         )
         return run.round_batches(ROUNDS_PER_BATCH, self._optional)
+
+    def policy_measures(self) -> Mapping[str, float]:
+        """Numbers by name that the policy reports after the last round."""
+        return {} if self._policy.measures is None else self._policy.measures(self._state)
 
 
 class PlainRun:
@@ -199,7 +203,7 @@ class PlainRun:
 
     def _with_slots(self, state: Any) -> Any:
         """The policy's state with a row for each slot in every field that has rows for pulls."""
-        fields = {name: getattr(state, name) for name in self._policy.per_pull}
+        fields = {name: getattr(state, name) for name in (*self._policy.per_pull, *self._policy.queues)}
         slots = self._world.problem.span
         return state._replace(
             **{name: np.zeros((slots, *rows.shape[1:]), dtype=rows.dtype) for name, rows in fields.items()}

@@ -43,8 +43,7 @@ class GeneralRun:
     ) -> None:
         self._world = world
         self._policy = policy
-        self._per_pull = policy.per_pull
-        self._run = self._load(policy, state)
+        self._per_slot = (*policy.per_pull, *policy.queues)
         self._state = state
         self._subscriptions = subscriptions
         self._stream = stream
@@ -52,13 +51,14 @@ class GeneralRun:
         self._reader = reader
         self._bus = bus
         self._label = label
+        self._run: Any = None
         self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
         self._memory: Any = self._make_memory()
 
-    def _load(self, policy: SharedPolicy, state: Any) -> Any:
+    def _load(self, *, probabilities: bool) -> Any:
         """The loop with the policy's functions inside."""
-        return load_for(policy, loop, state).run_general
+        return load_for(self._policy, loop, self._state, probabilities=probabilities).run_general
 
     def _make_memory(self) -> Any:
         """What the loop remembers, before the first round."""
@@ -93,6 +93,7 @@ class GeneralRun:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
         self._buffers = EventBuffers(self._bus, self._world.problem, optional)
+        self._run = self._load(probabilities="probabilities" in optional)
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)
@@ -200,7 +201,7 @@ class GeneralRun:
         self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in names})
         self._memory.vacant[cursor[loop.SLOTS] : cursor[loop.SLOTS] + more] = np.arange(count, count + more)
         cursor[loop.SLOTS] += more
-        self._state = with_longer(self._state, self._per_pull, count + more)
+        self._state = with_longer(self._state, self._per_slot, count + more)
         if self._subscriptions.group or self._subscriptions.lost:
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
 

@@ -20,6 +20,7 @@ from tpstream.policies.handlers import (
     notify_received,
     policy_decide,
     set_clock,
+    show_decision,
 )
 
 DONE, FLUSH, ROOM, INVALID = -1, -2, -3, -4
@@ -110,7 +111,8 @@ def run_general(
             slot = start_pull(memory, cursor, round, arm, row)
             shown = memory.totals[arm, row] if subscriptions.shown else np.nan
             if memory.rows > 0:
-                show_decision(state, columns, cursor)
+                show_decision(state, columns, cursor[SHOWN], arm)
+                cursor[SHOWN] += 1
             write(columns, cursor, memory, round, slot, PULL, 0, shown)
             notify_pull(state, subscriptions, round, arm, slot, shown)
             schedule(memory, cursor, round, slot)
@@ -133,15 +135,6 @@ def lacks_room(memory: LoopMemory, cursor: Ints, round: int, reach: int) -> bool
         reach = min(reach, memory.horizon - round)
     nodes = 2 * memory.plan.size + 1
     return bool(cursor[SLOTS] == 0 or cursor[NODES] < nodes or reach >= memory.head.size)
-
-
-@compiled
-def show_decision(state: Any, columns: EventColumns, cursor: Ints) -> None:
-    """Write the optional columns of the decision that are asked for: those that have rows."""
-    if columns.indices.shape[0] > 0:
-        for arm in range(state.indices.size):
-            columns.indices[cursor[SHOWN], arm] = state.indices[arm]
-    cursor[SHOWN] += 1
 
 
 @compiled

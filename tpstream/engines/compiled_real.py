@@ -12,7 +12,6 @@ from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
 from tpstream.model.arrays import Floats
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.world import BLOCK, Stage, Timing
-from tpstream.policies.base import SharedPolicy
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 from tpstream.timing.calendar_tables import join_tables
@@ -47,9 +46,9 @@ def factors_of(delays: Sequence[Any], times: Floats) -> Floats:
 class RealRun(GeneralRun):
     """Calls the loop, and gives it what it returns for: blocks of draws, room for events, more memory."""
 
-    def _load(self, policy: SharedPolicy, state: Any) -> Any:
+    def _load(self, *, probabilities: bool) -> Any:
         """The loop with the policy's functions inside."""
-        return load_for(policy, loop, state).run_real
+        return load_for(self._policy, loop, self._state, probabilities=probabilities).run_real
 
     def _make_memory(self) -> Any:
         """What the loop remembers, before the first round."""
@@ -135,6 +134,6 @@ class RealRun(GeneralRun):
         free = cursor[shared.SLOTS]
         self._memory.vacant[free : free + more] = np.arange(count, count + more)
         cursor[shared.SLOTS] += more
-        self._state = with_longer(self._state, self._per_pull, count + more)
+        self._state = with_longer(self._state, self._per_slot, count + more)
         if self._subscriptions.group or self._subscriptions.lost:
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)

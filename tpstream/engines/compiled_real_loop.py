@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines import compiled_real_pulls
-from tpstream.engines.compiled_general_loop import LAST, PENDING, ROUND, SHOWN, SLOTS, WRITTEN, show_decision
+from tpstream.engines.compiled_general_loop import LAST, PENDING, ROUND, SHOWN, SLOTS, WRITTEN
 from tpstream.engines.compiled_real_memory import SIZE, SPARE, RealMemory
 from tpstream.engines.compiled_real_pulls import (
     DONE,
@@ -30,6 +30,7 @@ from tpstream.policies.handlers import (
     notify_received,
     policy_decide,
     set_clock,
+    show_decision,
 )
 
 SHARED = compiled_real_pulls
@@ -84,7 +85,8 @@ def run_real(
         slot = start_pull(memory, cursor, round, arm, row)
         shown = memory.totals[arm, row] if subscriptions.shown else np.nan
         if memory.rows > 0:
-            show_decision(state, columns, cursor)
+            show_decision(state, columns, cursor[SHOWN], arm)
+            cursor[SHOWN] += 1
         write(memory, columns, cursor, slot, until, PULL, 0, shown)
         notify_pull(state, subscriptions, round, arm, slot, shown)
 

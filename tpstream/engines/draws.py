@@ -183,19 +183,21 @@ def check_block(block: Floats, pulls: int, world: World, arm: int, first: int) -
     if not isinstance(block, np.ndarray) or block.shape != (pulls, problem.span) or block.dtype != np.float64:
         got = f"{block.dtype} {block.shape}" if isinstance(block, np.ndarray) else type(block).__name__
         raise RewardError(f"{where}: sample must return float64 of shape ({pulls}, {problem.span}), got {got}")
-    rewards, bound = np.ascontiguousarray(block), problem.maxima[arm] * (1 + TOLERANCE)
+    absent = np.isnan(problem.maxima[arm])
+    rewards, bound = np.ascontiguousarray(block), np.inf if absent else problem.maxima[arm] * (1 + TOLERANCE)
+    least = -np.inf if problem.signed else 0.0
     totals = np.empty(pulls)
     fill_sums(rewards, totals.reshape(-1, 1))
-    if rewards.min() >= 0.0 and totals.max() <= bound:  # NaN fails every comparison
+    if rewards.min() >= least and totals.max() <= bound and np.isfinite(totals.sum()):  # NaN fails every comparison
         return rewards, totals
-    wrong = ~((rewards >= 0.0).all(axis=1) & (totals <= bound))
-    row = int(wrong.argmax())
-    parts = rewards[row]
-    part = int(np.argmin(parts >= 0.0))
-    shown = f"a total of {totals[row]}" if parts[part] >= 0.0 else f"part {part + 1} = {parts[part]}"
+    allowed = (rewards >= least) & np.isfinite(rewards)
+    row = int((~(allowed.all(axis=1) & (totals <= bound))).argmax())
+    part = int(np.argmin(allowed[row]))
+    shown = f"a total of {totals[row]}" if allowed[row, part] else f"part {part + 1} = {rewards[row, part]}"
+    must = "be finite" if problem.signed else "be at least 0"
     raise RewardError(
         f"{where}: pull {first + row + 1} of the arm has {shown}; "
-        f"parts must be at least 0 and add up to at most {problem.maxima[arm]}"
+        f"parts must {must}{'' if absent else f' and add up to at most {problem.maxima[arm]}'}"
     )
 
 

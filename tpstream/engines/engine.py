@@ -1,6 +1,6 @@
 """The choice of an engine, and what engines have in common: the bus, which hands events to subscribers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
@@ -84,6 +84,9 @@ class Engine(Protocol):
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
+
+    def policy_measures(self) -> Mapping[str, float]:
+        """Numbers by name that the policy reports after the last round."""
 
 
 def obstacle(form: PolicyForm, timing: Timing) -> str | None:

@@ -1,6 +1,6 @@
 """The SimPy engine, the reference: one process decides, and a process for each pull delivers its parts."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,23 @@ def timetable(
     return moments
 
 
+def shown_columns(policy: Policy, arm: int, optional: tuple[str, ...]) -> dict[str, Any]:
+    """The optional columns of one decision, a row each."""
+    columns: dict[str, Any] = {}
+    if "indices" in optional:
+        columns["indices"] = policy.indices()[np.newaxis]
+    if "probabilities" in optional:
+        probabilities = probabilities_of(policy)
+        columns |= {"probability": probabilities[[arm]], "probabilities": probabilities[np.newaxis]}
+    return columns
+
+
+def probabilities_of(policy: Policy) -> Floats:
+    """The probability of every arm at the last decision; NaN for a policy that does not tell any."""
+    tell = getattr(policy, "probabilities", None)
+    return np.full(len(policy.indices()), np.nan) if tell is None else np.asarray(tell(), dtype=np.float64)
+
+
 class SimpyEngine:
     """One run of a world under a policy; subscribe sinks to its bus, then take its batches of rounds."""
 
@@ -94,6 +111,11 @@ class SimpyEngine:
             self._pass_time()
         self._publish(self._round)
 
+    def policy_measures(self) -> Mapping[str, float]:
+        """Numbers by name that the policy reports after the last round."""
+        report = getattr(self._policy, "measures", None)
+        return {} if report is None else report()
+
     def _decide(self) -> Process:
         """The process of the policy: in every round, tell it what was delivered, ask it for an arm, start the pull."""
         policy, problem = self._policy, self._world.problem
@@ -105,7 +127,7 @@ class SimpyEngine:
                 if set_clock is not None:
                     set_clock(time)
                 arm = check_arm(policy.decide(round), problem, round, self._label)
-                self._shown = {name: getattr(policy, name)()[np.newaxis] for name in self._optional}
+                self._shown = shown_columns(policy, arm, self._optional)
             except TpstreamError:
                 raise
             except Exception as error:

@@ -206,7 +206,7 @@ def run_once(
 ) -> Study:
     """One run of every policy in this process, without plan, store or worker."""
     problem = scenario.problem()
-    choices = [request.choose(problem) for request in requests]
+    choices = [request.choose(problem, scenario.folder) for request in requests]
     for choice in choices:
         select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error
     if options.log is not None:

@@ -128,7 +128,7 @@ def apply_settings(
         for setting in settings:
             if setting not in changes:
                 policies = set_parameter(policies, setting)
-        choices = [one.choose(here.problem()) for one in policies]
+        choices = [one.choose(here.problem(), here.folder) for one in policies]
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise

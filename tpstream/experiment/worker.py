@@ -33,7 +33,9 @@ class StudyPolicy:
     def named(self) -> bool:
         """Whether every process finds the policy by its name."""
         name = self.choice.form.name
-        return name in POLICIES.names() and find_policy(name) is self.choice.form
+        if name not in POLICIES.names():
+            return False
+        return find_policy(name).for_parameters(self.choice.parameters) is self.choice.form
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A policy that has a name is sent by its name: compiled code stays where it is."""
@@ -47,7 +49,8 @@ def _receive_policy(
 ) -> StudyPolicy:
     load_elsewhere(plugins)
     form = find_policy(form) if isinstance(form, str) else form
-    return StudyPolicy(result_key, PolicyChoice(label, form, form.parameters(**parameters)))
+    chosen = form.parameters(**parameters)
+    return StudyPolicy(result_key, PolicyChoice(label, form.for_parameters(chosen), chosen))
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def _check_optional(lines: list[Any], column: Column, arms: int) -> list[Any]:
             )
         if belongs:
             values.append(value)
-    if None in values:
+    if None in values and not column.nullable:
         which = "pulls" if column.per_pull else "events"
         raise ValueError(f"{name} are given for some {which} and not for others; give them for all or for none")
     return values

@@ -157,7 +157,7 @@ class Log(Displayed):
         facts = [f"seed {header.seed}", f"run {header.run}", f"{self.format} at {self.path}"]
         state = self.truncated if events is None else f"complete, {counted(events, 'event')}"
         rows = [
-            {"arm": arm, "mean": number_text(mean), "maximum": number_text(maximum)}
+            {"arm": arm, "mean": number_text(mean), "maximum": "none" if maximum is None else number_text(maximum)}
             for arm, mean, maximum in zip(header.arms, header.means, header.maxima, strict=True)
         ]
         rounds = counted(header.horizon, "round")

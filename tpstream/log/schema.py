@@ -48,14 +48,17 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the arms."""
     means: list[float]
     """The expected cumulative reward of each arm."""
-    maxima: list[float]
-    """The largest cumulative reward of each arm."""
+    maxima: list[float | None]
+    """The largest cumulative reward of each arm; None for an arm that has none."""
     span: int
     horizon: int
     groups: int | None
     clairvoyant: bool
     """Whether the policy was shown the total of a pull when it was made."""
-    detail: Detail = "all"
+    signed: bool = False
+    """Whether parts may be negative."""
+    detail: Detail | list[Detail] = "all"
+    """What the log holds: "all" events, only the "pulls", or all events and one or several optional columns."""
     sparse: bool = False
     """Whether parts that paid nothing have no event; reading puts one in."""
     until: float | None = None
@@ -69,11 +72,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The problem that the policy was told, and the means."""
         return Problem(
             names=tuple(self.arms),
-            maxima=np.array(self.maxima),
+            maxima=np.array([np.nan if maximum is None else maximum for maximum in self.maxima]),
             span=self.span,
             horizon=self.horizon,
             groups=self.groups,
             means=np.array(self.means),
+            signed=self.signed,
         )
 
 

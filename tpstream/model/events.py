@@ -83,10 +83,17 @@ COLUMNS = (
     Column("part", np.int64, short=True),
     Column("value", np.float64, nullable=True),
     Column("indices", np.float64, optional=True, per_pull=True, per_arm=True),
+    Column("probability", np.float64, optional=True, per_pull=True, nullable=True),
+    Column("probabilities", np.float64, optional=True, per_pull=True, per_arm=True),
 )
 """All columns, in the order of the schema."""
-Detail = Literal["all", "pulls", "indices"]
-"""What a log holds: every event, only the pulls, or every event and the optional column of this name."""
+Detail = Literal["all", "pulls", "indices", "probabilities"]
+"""What a log holds: every event, only the pulls, or every event and the optional columns of this name."""
+DETAIL_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "indices": ("indices",),
+    "probabilities": ("probability", "probabilities"),
+}
+"""The optional columns that a log has if it is asked for this detail."""
 COLUMN: Mapping[str, Column] = {column.name: column for column in COLUMNS}
 COLUMN_NAMES = tuple(COLUMN)
 
@@ -100,7 +107,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     `round` is the number of the last decision made; `part` is 0 where no single part is meant (pull, closed);
     `value` is what a part paid, what a closed pull was credited with, or the total that a clairvoyant
     policy was shown at the pull; None where nothing was shown. `indices` is the policy's index of every arm, with
-    "inf" for an infinite one (JSON has no number for it) and None for one that is not a number.
+    "inf" for an infinite one (JSON has no number for it) and None for one that is not a number. `probabilities` is the
+    probability with which each arm was chosen, and `probability` that of the chosen one; None where it is not known.
     """
 
     seq: int
@@ -112,6 +120,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     part: int
     value: float | None
     indices: tuple[float | str | None, ...] | None = None
+    probability: float | None = None
+    probabilities: tuple[float | str | None, ...] | None = None
 
 
 class EventColumns(NamedTuple):
@@ -126,6 +136,8 @@ class EventColumns(NamedTuple):
     part: Ints
     value: Floats
     indices: Floats
+    probability: Floats
+    probabilities: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +169,10 @@ class Events:
     value: Floats
     indices: Floats | None = None
     """One row for each event of kind pull, when the policy's indices were asked for."""
+    probability: Floats | None = None
+    """The same for the probability of the arm that was chosen."""
+    probabilities: Floats | None = None
+    """The same for the probability of every arm."""
     borrowed: ClassVar[bool] = False
     """Whether the arrays are views of buffers that will be used again: `copy` what is to be kept."""
 

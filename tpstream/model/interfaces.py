@@ -26,8 +26,8 @@ class ArmRewards(Protocol):
         """The expectation of a pull's cumulative reward."""
 
     @property
-    def maximum(self) -> float:
-        """The largest cumulative reward that a pull can pay."""
+    def maximum(self) -> float | None:
+        """The largest cumulative reward that a pull can pay; None if there is none."""
 
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
@@ -61,6 +61,8 @@ class Rewards:
         than maximum / groups; None if it promises nothing.
     name : str
         What errors call the model; a scenario gives its own.
+    signed : bool
+        Whether parts may be negative, such as refunds; only policies that can learn from such parts are allowed then.
     warnings : tuple of str
         What a user should know about the settings although they are possible, with figures and the remedy.
 
@@ -78,6 +80,7 @@ class Rewards:
     groups: int | None
     name: str = "rewards"
     warnings: tuple[str, ...] = ()
+    signed: bool = False
 
 
 @dataclass(frozen=True)

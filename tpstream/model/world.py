@@ -48,7 +48,7 @@ class Problem:
     names : tuple of str
         The names of the arms.
     maxima : array of float
-        The largest cumulative reward that a pull of each arm can pay.
+        The largest cumulative reward that a pull of each arm can pay; NaN for an arm that has none.
     span : int
         How many parts a pull pays.
     horizon : int
@@ -58,6 +58,8 @@ class Problem:
         maximum / groups; None if nothing is known.
     means : array of float or None
         The expected cumulative reward of each arm; None for a policy that does not know them.
+    signed : bool
+        Whether parts may be negative, such as refunds.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class Problem:
     horizon: int
     groups: int | None
     means: Floats | None = None
+    signed: bool = False
 
     @property
     def arms(self) -> int:

@@ -1,17 +1,23 @@
 """The two forms in which a policy can be written, and the parameters that many policies share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from tpstream.model.interfaces import Policy
 from tpstream.model.world import Problem
 
 NO_ARM = -1
 """The decision if an index is NaN; engines end the run with an error."""
+AutoGroups = Annotated[
+    Annotated[int, Field(ge=1), Tag("(number)")] | Annotated[Literal["auto"], Tag("(word)")],
+    Discriminator(lambda value: "(word)" if value == "auto" else "(number)"),
+]
+"""A number of groups, or "auto": chosen from what was seen. By the tags an error is about one form only."""
 
 
 class Parameters(BaseModel):
@@ -32,6 +38,10 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def resolved(self, folder: Path) -> "Parameters":  # noqa: ARG002 (for parameters that name files)
+        """The same with the content of files in place of their names, which start in this folder."""
+        return self
+
 
 class IndexParameters(Parameters):
     """Parameters of a policy that pulls an arm of the largest index."""
@@ -43,6 +53,17 @@ class GroupParameters(IndexParameters):
     """Parameters of a policy that assumes independent groups of parts."""
 
     groups: int | None = Field(None, ge=1, description="groups the policy assumes; default: the environment's")
+
+    def assumed_groups(self, problem: Problem) -> int:
+        """The number of groups in this world."""
+        return problem.assumed_groups(self.groups)
+
+
+def groups_of(parameters: BaseModel, problem: Problem) -> int:
+    """The number of groups that parameters, be they those of a plug-in, mean in this world."""
+    if isinstance(parameters, GroupParameters):
+        return parameters.assumed_groups(problem)
+    return problem.assumed_groups(getattr(parameters, "groups", None))
 
 
 @dataclass(frozen=True)
@@ -67,6 +88,8 @@ class SharedPolicy:
     Random numbers are drawn in `decide` only, never in a handler: engines and replay call handlers at different
     moments. A handler that needs a random number stores in the state what it is for. `decide` first draws for what
     handlers stored, in the order in which they did, then once for each arm, for all arms and in their order.
+    What waits for a draw is bounded by the open pulls: the fields named by `queues` have as many rows as those of
+    `per_pull`, and engines enlarge them, too.
 
     A run may end before its horizon, so a policy must not rely on reaching it.
 
@@ -94,14 +117,28 @@ class SharedPolicy:
         then. A late part is not lost.
     on_closed : callable, optional
         `(state, arm, slot, credited)`: a pull is closed, and was credited with this much.
+    show_probabilities : callable, optional
+        `(state)`: fill the state's `probabilities` with those of the decision that was just made, where this takes so
+        long that it is done only for a log that asks for them.
     per_pull : tuple of str
         State fields with a row for each open pull.
+    queues : tuple of str
+        State fields with as many rows, one row at first, of which rows keep their places: for what waits for a draw.
     clairvoyant : bool
         Whether the policy is shown a pull's cumulative reward at the pull.
     knows_means : bool
         Whether the policy is told the arms' true means.
     lost_as_zero : bool
         Whether the policy counts a lost or late part as a reward of 0; users are warned where parts are missing.
+    needs_maxima : bool
+        Whether it needs the arms' maxima; it is refused where an arm has none.
+    needs_positive : bool
+        Whether it needs parts that are at least 0; it is refused where rewards are signed.
+    variant : callable, optional
+        `(parameters) -> SharedPolicy`: the policy that these parameters mean, for one whose parameters decide which
+        handlers it has. It has the same name.
+    measures : callable, optional
+        `(state) -> mapping`: numbers by name that the policy reports at the end of a run.
 
     Examples
     --------
@@ -135,6 +172,16 @@ class SharedPolicy:
     knows_means: bool = False
     on_lost: Callable[[Any, int, int, int], None] | None = None
     lost_as_zero: bool = False
+    show_probabilities: Callable[[Any], None] | None = None
+    queues: tuple[str, ...] = ()
+    needs_maxima: bool = False
+    needs_positive: bool = False
+    variant: "Callable[[Any], SharedPolicy] | None" = None
+    measures: Callable[[Any], Mapping[str, float]] | None = None
+
+    def for_parameters(self, parameters: Parameters) -> "SharedPolicy":
+        """The policy that these parameters mean: this one, unless it has variants."""
+        return self if self.variant is None else self.variant(parameters)
 
 
 @dataclass(frozen=True)
@@ -156,6 +203,10 @@ class PythonPolicy:
         Whether the policy is told the arms' true means.
     lost_as_zero : bool
         Whether the policy counts a lost or late part as a reward of 0; users are warned where parts are missing.
+    needs_maxima : bool
+        Whether it needs the arms' maxima; it is refused where an arm has none.
+    needs_positive : bool
+        Whether it needs parts that are at least 0; it is refused where rewards are signed.
 
     Examples
     --------
@@ -181,6 +232,12 @@ class PythonPolicy:
     clairvoyant: bool = False
     knows_means: bool = False
     lost_as_zero: bool = False
+    needs_maxima: bool = False
+    needs_positive: bool = False
+
+    def for_parameters(self, parameters: Parameters) -> "PythonPolicy":  # noqa: ARG002 (as a SharedPolicy has it)
+        """The same policy, whatever its parameters."""
+        return self
 
 
 PolicyForm = SharedPolicy | PythonPolicy

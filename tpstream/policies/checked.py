@@ -6,6 +6,7 @@ functions run uncompiled and in the same order, on arrays that refuse such indic
 
 import linecache
 import traceback
+from collections.abc import Iterable
 from types import CellType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from tpstream.model.events import Events
 from tpstream.policies import handlers
 from tpstream.policies.base import SharedPolicy
 from tpstream.policies.functions import LIBRARIES, check_decision, check_functions, functions_of, plain_function
+from tpstream.policies.loader import OPTIONAL_FIELDS
 from tpstream.policies.runner import Runner, told_columns
 
 
@@ -56,7 +58,7 @@ class CheckedRunner(Runner):
 
     def _load(self, policy: SharedPolicy) -> Any:
         check_functions(policy)
-        return plain_loops(policy, clock=self._clock is not None)
+        return plain_loops(policy, [name for name in OPTIONAL_FIELDS if hasattr(self.state, name)])
 
     def _hold(self, stream: np.random.Generator) -> Any:
         return stream
@@ -115,19 +117,20 @@ def _checked(state: Any) -> Any:
     return state._replace(**{name: array.view(CheckedArray) for name, array in arrays.items()})
 
 
-def plain_loops(policy: SharedPolicy, *, clock: bool) -> Any:
+def plain_loops(policy: SharedPolicy, fields: Iterable[str]) -> Any:
     """The functions of handlers.py as ordinary Python, with this policy's functions in their places."""
     names = dict(vars(handlers))
     for name, function in vars(handlers).items():
         plain = plain_function(function)
         if isinstance(plain, FunctionType) and plain.__module__ == handlers.__name__:
             names[name] = FunctionType(plain.__code__, names, name, plain.__defaults__)
-    if clock:
-        names["set_clock"] = names["write_clock"]
+    for name in fields:
+        empty, function = OPTIONAL_FIELDS[name]
+        names[empty] = names[plain_function(function).__name__]
     own = {role: uncompiled(function, {}) for role, function in functions_of(policy).items()}
     own["policy_decide"] = own.pop("decide")  # handlers.py has a function `decide` of its own
     names |= own | {"held_stream": lambda held: held}
-    return SimpleNamespace(decide=names["decide"], notify_events=names["notify_events"])
+    return SimpleNamespace(**{name: names[name] for name in ("decide", "notify_events", "fill_probabilities")})
 
 
 def uncompiled(function: Any, done: dict[Any, Any]) -> Any:

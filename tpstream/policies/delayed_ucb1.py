@@ -1,7 +1,12 @@
-"""Delayed-UCB1: learns from the cumulative rewards of closed pulls only (Joulani et al. 2013)."""
+"""Delayed-UCB1: learns from the cumulative rewards of closed pulls only (Joulani et al. 2013).
+
+With `groups` its bound counts every closed pull as that many independent groups (Hoeffding's inequality).
+"""
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -9,16 +14,25 @@ from pydantic import Field
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import IndexParameters, SharedPolicy
+from tpstream.policies.base import AutoGroups, SharedPolicy
+from tpstream.policies.closed_pulls import StartParameters, closed_fields
+from tpstream.policies.group_choice import (
+    choice_fields,
+    choose_groups,
+    count_complete,
+    forget_parts,
+    is_due,
+)
 from tpstream.policies.index import add, in_turn_or_largest, total
 
 
-class DelayedParameters(IndexParameters):
-    """Parameters: how ties are broken, and what is pulled in the first rounds, when nothing is known."""
+class DelayedParameters(StartParameters):
+    """Parameters: how ties are broken, how it starts, and the groups that it assumes."""
 
-    start: Literal["round-robin", "random"] = Field(
-        "round-robin",
-        description="first rounds: the arms in turn for a whole span, or each arm once and then ties among the unknown",
+    groups: AutoGroups = Field(
+        1,
+        description='independent groups of parts, each of which pays at most maximum / groups; "auto": chosen from '
+        "what was seen",
     )
 
 
@@ -31,35 +45,43 @@ class DelayedUcb1State(NamedTuple):
     indices: Floats
     closed: Ints
     sums: Floats
+    groups: Ints
+    """One number, which only `groups = "auto"` changes; the fields from here on serve its choice (group_choice.py)."""
+    divisors: Ints
+    shares: Floats
+    paid: Floats
+    complete: Ints
+    complete_sums: Floats
+    complete_deviations: Floats
 
 
 def init(problem: Problem, parameters: DelayedParameters) -> DelayedUcb1State:
     """The state before the first round: no pulls."""
-    arms = problem.arms
+    auto = parameters.groups == "auto"
+    fields = closed_fields(problem, parameters)
+    del fields["deviations"]
     return DelayedUcb1State(
-        maxima=problem.maxima,
-        random_ties=parameters.ties == "random",
-        start_rounds=problem.span if parameters.start == "round-robin" else arms,
-        indices=np.zeros(arms),
-        closed=np.zeros(arms, dtype=np.int64),
-        sums=np.zeros((arms, 2)),
+        **fields,
+        groups=np.array([1 if auto else problem.assumed_groups(int(parameters.groups))]),
+        **choice_fields(problem, wanted=auto),
     )
 
 
 @compiled
 def on_closed(state: DelayedUcb1State, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
-    """Count the pull and its cumulative reward."""
+    """Count the pull and its cumulative reward; a part that was lost counts as zero."""
     state.closed[arm] += 1
     add(state.sums, arm, credited)
 
 
 @compiled
 def index(state: DelayedUcb1State, arm: int, log: float) -> float:
-    """mean(R) + Rbar sqrt(2 ln(t-1) / s) over the s closed pulls; infinite while there are none."""
+    """mean(R) + Rbar sqrt(2 ln(t-1) / (alpha s)) over the s closed pulls; infinite while there are none."""
     closed = state.closed[arm]
     if closed == 0:
         return math.inf
-    return float(total(state.sums, arm) / closed + state.maxima[arm] * math.sqrt(2.0 * log / closed))
+    width = state.maxima[arm] * math.sqrt(2.0 * log / (state.groups[0] * closed))
+    return float(total(state.sums, arm) / closed + width)
 
 
 @compiled
@@ -71,11 +93,55 @@ def decide(state: DelayedUcb1State, round: int, stream: np.random.Generator) -> 
     return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
+@compiled
+def auto_on_pull(state: DelayedUcb1State, arm: int, slot: int, shown: float) -> None:  # noqa: ARG001
+    """Make room for the parts of a pull."""
+    forget_parts(state, slot)
+
+
+@compiled
+def auto_on_partial(state: DelayedUcb1State, arm: int, slot: int, part: int, value: float) -> None:  # noqa: ARG001
+    """Keep the part until its pull is closed."""
+    state.paid[slot, part - 1] += value
+
+
+@compiled
+def auto_on_closed(state: DelayedUcb1State, arm: int, slot: int, credited: float) -> None:
+    """Count the pull as ever, and for the choice of the groups."""
+    on_closed(state, arm, slot, credited)
+    count_complete(state, arm, slot, credited)
+
+
+@compiled
+def auto_decide(state: DelayedUcb1State, round: int, stream: np.random.Generator) -> int:
+    """Choose the groups again where it is due, then decide as ever."""
+    if is_due(round):
+        state.groups[0] = choose_groups(state)
+    return decide(state, round, stream)
+
+
+def measures(state: DelayedUcb1State) -> Mapping[str, float]:
+    """The groups that were chosen last."""
+    return {"groups_chosen": float(state.groups[0])}
+
+
+FIXED = SharedPolicy(
     name="delayed-ucb1",
     parameters=DelayedParameters,
     init=init,
     decide=decide,
     on_closed=on_closed,
     lost_as_zero=True,
+    needs_maxima=True,
+    needs_positive=True,
 )
+AUTO = replace(
+    FIXED,
+    decide=auto_decide,
+    on_pull=auto_on_pull,
+    on_partial=auto_on_partial,
+    on_closed=auto_on_closed,
+    per_pull=("paid",),
+    measures=measures,
+)
+POLICY = replace(FIXED, variant=lambda parameters: AUTO if parameters.groups == "auto" else FIXED)

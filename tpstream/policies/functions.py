@@ -31,6 +31,7 @@ SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "on_group": ("state", "arm", "slot", "group", "amount"),
     "on_lost": ("state", "arm", "slot", "part"),
     "on_closed": ("state", "arm", "slot", "credited"),
+    "show_probabilities": ("state",),
 }
 """The functions of a policy, and what each of them is given."""
 _state_classes: dict[tuple[str, tuple[str, ...]], type] = {}

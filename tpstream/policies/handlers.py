@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL
+from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop, held_stream
 
 
@@ -50,6 +50,17 @@ def set_clock(state: Any, time: float) -> None:
 
 
 @compiled
+def show_probabilities(state: Any) -> None:
+    """Do nothing, for a policy without this function, or where nobody asks for probabilities."""
+
+
+@compiled
+def probability(state: Any, arm: int) -> float:  # noqa: ARG001
+    """Not a number, for a policy whose state has no field `probabilities`; for the others `read_probability`."""
+    return np.nan
+
+
+@compiled
 def policy_decide(state: Any, round: int, stream: np.random.Generator) -> int:  # noqa: ARG001
     """Stand for the policy's `decide`, which every policy has."""
     return 0
@@ -59,6 +70,25 @@ def policy_decide(state: Any, round: int, stream: np.random.Generator) -> int:  
 def write_clock(state: Any, time: float) -> None:
     """Write the time of what is told next to the state's field `clock`."""
     state.clock[0] = time
+
+
+@compiled
+def read_probability(state: Any, arm: int) -> float:
+    """The probability with which the last decision was for this arm."""
+    return float(state.probabilities[arm])
+
+
+@compiled
+def show_decision(state: Any, columns: EventColumns, row: int, decided: int) -> None:
+    """Write the optional columns of a decision that are asked for, those that have rows, to this row."""
+    if columns.indices.shape[0] > 0:
+        for arm in range(state.indices.size):
+            columns.indices[row, arm] = state.indices[arm]
+    if columns.probabilities.shape[0] > 0:
+        show_probabilities(state)
+        for arm in range(state.indices.size):
+            columns.probabilities[row, arm] = probability(state, arm)
+        columns.probability[row] = probability(state, decided)
 
 
 class Subscriptions(NamedTuple):
@@ -87,6 +117,14 @@ class Subscriptions(NamedTuple):
 def decide(state: Any, round: int, held: Any) -> int:
     """Ask the policy for an arm."""
     return policy_decide(state, round, held_stream(held))
+
+
+@compiled_loop
+def fill_probabilities(state: Any, probabilities: Floats) -> None:
+    """Write the probability of every arm at the last decision."""
+    show_probabilities(state)
+    for arm in range(probabilities.size):
+        probabilities[arm] = probability(state, arm)
 
 
 @compiled

@@ -31,26 +31,33 @@ CONSTANTS = (bool, int, float, complex, str, bytes, tuple, type(None))
 """Types of the module-level values that Numba compiles into a function, besides arrays and other functions."""
 SOURCES = tuple(Path(str(module.__file__)) for module in (handlers, index, numba_support, events))
 """Files whose functions, settings or constants are compiled into every loop."""
+OPTIONAL_FIELDS = {
+    "clock": ("set_clock", handlers.write_clock),
+    "probabilities": ("probability", handlers.read_probability),
+}
+"""Fields that a state may have: which empty function is replaced then, and by which one."""
 
 
-def load_for(policy: SharedPolicy, source: ModuleType, state: Any) -> Any:
+def load_for(policy: SharedPolicy, source: ModuleType, state: Any, *, probabilities: bool = False) -> Any:
     """A copy of a module of loops in which this policy's functions stand where the empty ones did.
 
-    `state` is any state of the policy: Numba must know beforehand whether it has the field `clock`.
+    `state` is any state of the policy: Numba must know beforehand which of the optional fields it has. Without
+    `probabilities`, a function that takes long to compute them is not compiled into the loops.
     """
-    return _load(policy, source, hasattr(state, "clock"))
+    shows = probabilities and policy.show_probabilities is not None
+    return _load(policy, source, tuple(name for name in OPTIONAL_FIELDS if hasattr(state, name)), shows)
 
 
 @lru_cache(maxsize=1024)
-def _load(policy: SharedPolicy, source: ModuleType, clock: bool) -> ModuleType:  # noqa: FBT001
+def _load(policy: SharedPolicy, source: ModuleType, fields: tuple[str, ...], shows: bool) -> ModuleType:  # noqa: FBT001
     check_functions(policy)
-    functions = functions_of(policy)
+    functions = functions_of(policy) | dict(OPTIONAL_FIELDS[name] for name in fields)
     functions["policy_decide"] = functions.pop("decide")  # the loops have a function `decide` of their own
-    if clock:
-        functions["set_clock"] = handlers.write_clock
+    if not shows:
+        functions.pop("show_probabilities", None)
     module = _load_copy(policy.name, source, functions)
     if source is not handlers:
-        functions |= _own_functions(_load(policy, handlers, clock), functions)
+        functions |= _own_functions(_load(policy, handlers, fields, shows), functions)
     if hasattr(source, "SHARED"):
         functions |= _own_functions(_load_shared(source.SHARED), functions)
     for name in functions.keys() & vars(module).keys():

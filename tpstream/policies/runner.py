@@ -1,5 +1,6 @@
 """A policy in the shared form as an object that hears events and decides, for the SimPy engine and replay."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from tpstream.model.errors import PolicyError, user_code
 from tpstream.model.events import CLOSED, PULL, Events
 from tpstream.model.interfaces import Policy
 from tpstream.model.numba_support import hold_stream
-from tpstream.model.pull_rows import Ring
+from tpstream.model.pull_rows import Ring, with_longer
 from tpstream.model.world import Problem
 from tpstream.policies import handlers
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_decision, check_state
 from tpstream.policies.handlers import Subscriptions
@@ -32,18 +33,21 @@ class Runner:
     ) -> None:
         self._policy = policy
         self._per_pull = policy.per_pull
+        self._queues = policy.queues
         self._stream = stream
         self._held = self._hold(stream)
         self._ring = Ring()
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
-        self._needs_slots = bool(policy.per_pull) or self._subscriptions.group or self._subscriptions.lost
+        self._needs_slots = (
+            bool(policy.per_pull or policy.queues) or self._subscriptions.group or self._subscriptions.lost
+        )
         self.state: Any = init_state(policy, problem, parameters, policy.name)
         self._clock: Floats | None = getattr(self.state, "clock", None)
         self._loops = self._load(policy)
 
     def _load(self, policy: SharedPolicy) -> Any:
         """The functions that tell the policy events and ask for decisions."""
-        return load_for(policy, handlers, self.state)
+        return load_for(policy, handlers, self.state, probabilities=True)
 
     def _hold(self, stream: np.random.Generator) -> Any:
         """The stream as these functions take it."""
@@ -70,6 +74,19 @@ class Runner:
     def indices(self) -> Floats:
         """The index of every arm at the last decision."""
         return np.array(self.state.indices)
+
+    def probabilities(self) -> Floats:
+        """The probability of every arm at the last decision; NaN where it is not known."""
+        probabilities = np.empty(len(self.state.indices))
+        try:
+            self._loops.fill_probabilities(self.state, probabilities)
+        except NumbaError as error:
+            raise_error(self._policy, self.state, self._policy.name, 0, error)
+        return probabilities
+
+    def measures(self) -> Mapping[str, float]:
+        """Numbers by name that the policy reports."""
+        return {} if self._policy.measures is None else self._policy.measures(self.state)
 
     def follow(self, events: Events) -> tuple[int, int] | None:
         """Tell recorded events and let the policy decide at every pull.
@@ -101,6 +118,7 @@ class Runner:
             before = self._ring.reserve(pull)
             if before != self._ring.capacity:
                 self.state = self._enlarge(self.state, self._per_pull, before, pull)
+                self.state = with_longer(self.state, self._queues, self._ring.capacity)
                 self._subscriptions = self._enlarge(self._subscriptions, PER_SLOT, before, pull)
         for pull in events.pull[events.kind == CLOSED].tolist():
             self._ring.release(pull)
@@ -117,7 +135,7 @@ def told_columns(events: Events) -> tuple[Any, ...]:
 
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """Which handlers the policy has, with nothing remembered so far."""
-    groups = problem.assumed_groups(getattr(parameters, "groups", None)) if policy.on_group else 1
+    groups = groups_of(parameters, problem) if policy.on_group else 1
     return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,

@@ -57,7 +57,7 @@ def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
 
 @compiled
 def on_group(state: TpUcbEwState, arm: int, slot: int, group: int, amount: float) -> None:  # noqa: ARG001
-    """Count a Z_k, and replace the group's terms in the arm's two sums."""
+    """Count a Z_k, and replace the group's terms in the arm's two sums; with a lost part it never completes."""
     place = arm * state.groups + group
     count = state.counts[place] + 1
     if count == 1:
@@ -89,4 +89,12 @@ def decide(state: TpUcbEwState, round: int, stream: np.random.Generator) -> int:
     return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(name="tp-ucb-ew", parameters=GroupParameters, init=init, decide=decide, on_group=on_group)
+POLICY = SharedPolicy(
+    name="tp-ucb-ew",
+    parameters=GroupParameters,
+    init=init,
+    decide=decide,
+    on_group=on_group,
+    needs_maxima=True,
+    needs_positive=True,
+)

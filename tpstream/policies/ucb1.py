@@ -60,5 +60,12 @@ def decide(state: Ucb1State, round: int, stream: np.random.Generator) -> int:
 
 
 POLICY = SharedPolicy(
-    name="ucb1", parameters=IndexParameters, init=init, decide=decide, on_pull=on_pull, clairvoyant=True
+    name="ucb1",
+    parameters=IndexParameters,
+    init=init,
+    decide=decide,
+    on_pull=on_pull,
+    clairvoyant=True,
+    needs_maxima=True,
+    needs_positive=True,
 )

@@ -11,14 +11,15 @@ from tpstream.policies.base import Parameters, SharedPolicy
 
 
 class UniformState(NamedTuple):
-    """Only the number of arms, as that of the indices."""
+    """Only the number of arms, as that of the indices, and equal probabilities."""
 
     indices: Floats
+    probabilities: Floats
 
 
 def init(problem: Problem, parameters: Parameters) -> UniformState:  # noqa: ARG001
     """The state, which never changes: no indices."""
-    return UniformState(indices=np.full(problem.arms, np.nan))
+    return UniformState(indices=np.full(problem.arms, np.nan), probabilities=np.full(problem.arms, 1.0 / problem.arms))
 
 
 @compiled

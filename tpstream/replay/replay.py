@@ -333,8 +333,9 @@ def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     except (ScenarioError, UnknownNameError) as error:
         return None, str(error)
     problem = scenario.problem()
-    facts: dict[str, Any] = {"arms": list(problem.names), "maxima": problem.maxima.tolist()}
-    facts |= {key: getattr(problem, key) for key in ("span", "horizon", "groups")}
+    maxima = [None if np.isnan(maximum) else maximum for maximum in problem.maxima.tolist()]
+    facts: dict[str, Any] = {"arms": list(problem.names), "maxima": maxima}
+    facts |= {key: getattr(problem, key) for key in ("span", "horizon", "groups", "signed")}
     for key, built in facts.items():
         if (claimed := getattr(header, key)) != built:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")

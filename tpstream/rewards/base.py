@@ -61,10 +61,19 @@ def check_rewards(rewards: Rewards, span: int) -> None:
     if rewards.groups is not None and (rewards.groups < 1 or span % rewards.groups):
         raise ScenarioError(f"rewards: {rewards.groups} groups do not divide the span {span}; change one of them")
     for number, arm in enumerate(rewards.arms):
-        if not 0 < arm.maximum < math.inf:
-            raise ScenarioError(f"arms[{number}]: its maximum must be greater than 0 and finite, got {arm.maximum}")
-        if not 0 <= arm.mean <= arm.maximum * (1 + 1e-9):
-            raise ScenarioError(f"arms[{number}]: its mean must be from 0 to its maximum {arm.maximum}, got {arm.mean}")
+        maximum = arm.maximum
+        if maximum is None and rewards.groups is not None:
+            raise ScenarioError(
+                f"arms[{number}]: {rewards.groups} groups promise shares of a maximum; give one, or none"
+            )
+        if maximum is not None and not 0 < maximum < math.inf:
+            raise ScenarioError(f"arms[{number}]: its maximum must be greater than 0 and finite, got {maximum}")
+        least, most = -math.inf if rewards.signed else 0, math.inf if maximum is None else maximum * (1 + 1e-9)
+        if not (least <= arm.mean <= most and math.isfinite(arm.mean)):
+            bounds = (
+                "finite" if rewards.signed else f"from 0 to its maximum {maximum}" if maximum else "finite, from 0 on"
+            )
+            raise ScenarioError(f"arms[{number}]: its mean must be {bounds}, got {arm.mean}")
 
 
 def check_groups(groups: int, span: int) -> None:

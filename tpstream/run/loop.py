@@ -8,22 +8,23 @@ in the tables of results.
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws
-from tpstream.engines.engine import Bus, open_engine
+from tpstream.engines.engine import Bus, Engine, open_engine
 from tpstream.log.schema import Header, package_versions
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError, SubscriberError, TpstreamError, user_code
-from tpstream.model.events import COLUMN, Detail, Events, Kind
+from tpstream.model.events import DETAIL_COLUMNS, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import compiler_clock
@@ -158,7 +159,8 @@ def _run_policies_in_turn(
     measures = [RunMeasures(draws.world.problem, rounds, *both) for both in zip(accounts, measurers, strict=True)]
     seconds = np.zeros(len(choices))
     with ExitStack() as stack:
-        running: dict[int, Iterator[Ints]] = {}
+        running: dict[int, StartedRun] = {}
+        reported: dict[int, Measures] = {}
         for number, choice in enumerate(choices):
             with _failure_of(number):
                 path = None if options.log is None else options.log.path(choice.label, run)
@@ -167,15 +169,27 @@ def _run_policies_in_turn(
             for number in list(running):
                 began = time.perf_counter()
                 with _failure_of(number), compiler_clock() as compiling:
-                    arms = next(running[number], None)
+                    arms = next(running[number].batches, None)
                 seconds[number] += time.perf_counter() - began - sum(compiling)
                 if arms is None:
-                    del running[number]
+                    reported[number] = running.pop(number).measures()
                     continue
                 measures[number].add(arms)
                 meter.add(len(arms))
     log.debug("run ended", seconds=round(float(seconds.sum()), 3))
-    return [PolicyResult(one.values(), float(spent)) for one, spent in zip(measures, seconds, strict=True)]
+    return [
+        PolicyResult({**one.values(), **reported[number]}, float(seconds[number]))
+        for number, one in enumerate(measures)
+    ]
+
+
+class StartedRun(NamedTuple):
+    """A run that is prepared: its batches, which run it when they are asked for, and what the policy reports then."""
+
+    batches: Iterator[Ints]
+    """The arms of the rounds."""
+    measures: Callable[[], Measures]
+    """Numbers of the policy's own, by name, at the end."""
 
 
 def _open_draws(
@@ -197,15 +211,15 @@ def start_run(
     path: Path | None,
     stack: ExitStack,
     measures: RunMeasures | None = None,
-) -> Iterator[Ints]:
-    """Prepare one policy's run; iterating over the result runs it and gives the arms of its rounds, in batches.
+) -> StartedRun:
+    """Prepare one policy's run.
 
     Policies of one run share their draws, and each has models of its own for everything else. The log, if `path` names
     one, and the sinks are entered here and left with the stack. Those of the `measures` that need the events hear them.
     """
     world = replace(draws.world, timing=scenario.build_timing())
-    detail: Detail = "all" if options.log is None else options.log.detail
-    optional = (detail,) if detail in COLUMN else ()
+    details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
+    optional = tuple(column for detail in details for column in DETAIL_COLUMNS.get(detail, ()))
     engine = open_engine(
         options.engine,
         world,
@@ -219,22 +233,29 @@ def start_run(
     for name, subscriber in measures.subscribers if measures is not None else ():
         engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
-        return engine.round_batches()
-    header = make_header(scenario, choice, world.seed, world.run, detail)
+        return StartedRun(engine.round_batches(), partial(_policy_measures, engine))
+    header = make_header(scenario, choice, world.seed, world.run, details)
     pulls_only = Bus()
     if path is not None and options.log is not None:
         writer = stack.enter_context(LogWriter(path, header, format=options.log.format, force=options.log.force))
-        (pulls_only if detail == "pulls" else engine.bus).subscribe(f"log {path}", writer)
+        (pulls_only if "pulls" in details else engine.bus).subscribe(f"log {path}", writer)
     for sink in options.sinks:
         stack.enter_context(_subscribed(sink, engine.bus, header))
     batches = engine.round_batches()
     if not pulls_only.names:
-        return batches
+        return StartedRun(batches, partial(_policy_measures, engine))
     # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
-    return _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
+    published = _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
+    return StartedRun(published, partial(_policy_measures, engine))
 
 
-def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, detail: Detail = "all") -> Header:
+def _policy_measures(engine: Engine) -> Measures:
+    return {name: np.array(number) for name, number in engine.policy_measures().items()}
+
+
+def make_header(
+    scenario: Scenario, choice: PolicyChoice, seed: int, run: int, details: Sequence[Detail] = ("all",)
+) -> Header:
     """The header of this run's log."""
     problem = scenario.problem()
     return Header(
@@ -246,12 +267,13 @@ def make_header(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, d
         run=run,
         arms=list(problem.names),
         means=scenario.means.tolist(),
-        maxima=problem.maxima.tolist(),
+        maxima=[None if np.isnan(maximum) else maximum for maximum in problem.maxima.tolist()],
+        signed=problem.signed,
         span=problem.span,
         horizon=problem.horizon,
         groups=problem.groups,
         clairvoyant=choice.form.clairvoyant,
-        detail=detail,
+        detail=details[0] if len(details) == 1 else list(details),
         time_unit=scenario.time_unit,
         versions=package_versions(),
     )

@@ -1,6 +1,6 @@
 """What is asked of runs besides scenario, policy and seed: the engine, the log, who else listens, progress."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypedDict, Unpack, cast, get_args
@@ -52,15 +52,30 @@ class LogOptions:
     """The file of a single run, or the folder of a study's logs."""
     format: str | None = None
     """None: what the ending of the file says; a study's logs are JSON lines then."""
-    detail: Detail = "all"
+    detail: Detail | Collection[Detail] = "all"
+    """One word, or several of them: "indices" and "probabilities" go together."""
     force: bool = False
 
     def __post_init__(self) -> None:
-        if self.detail not in get_args(Detail):
-            known, near = get_args(Detail), did_you_mean(self.detail, get_args(Detail))
-            raise LogError(f"unknown detail {self.detail!r} of a log{near}; use one of {', '.join(known)}")
+        known = get_args(Detail)
+        for detail in self._asked:
+            if detail not in known:
+                near = did_you_mean(detail, known)
+                raise LogError(f"unknown detail {detail!r} of a log{near}; use one of {', '.join(known)}")
+        if "pulls" in self._asked and len(self.details) > 1:
+            raise LogError(f"a log of only the pulls has no {self.details[1]}; leave out one of them")
         if self.format is not None:
             check_streams(self.format)
+
+    @property
+    def _asked(self) -> tuple[Detail, ...]:
+        return (self.detail,) if isinstance(self.detail, str) else tuple(self.detail)
+
+    @property
+    def details(self) -> tuple[Detail, ...]:
+        """What the log holds, each word once and in a fixed order; "all" only if it stands alone."""
+        found = tuple(detail for detail in get_args(Detail) if detail in self._asked)
+        return tuple(detail for detail in found if detail != "all") or ("all",)
 
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
@@ -116,8 +131,9 @@ class RunKeywords(TypedDict, total=False):
     """Which engine serves: "compiled", "simpy", or "auto": compiled where that is possible."""
     log_format: str | None
     """The format of logs: "jsonl", or "arrow" (an Arrow stream, in files that end in `.arrows`)."""
-    log_detail: Detail
-    """What a log holds: "all" events, "indices" (and the policy's index of every arm at each pull), only "pulls"."""
+    log_detail: Detail | Collection[Detail]
+    """What a log holds: "all" events, only "pulls", or all events and at each pull also the policy's "indices" or the
+    "probabilities" of the arms, or both of them as a set."""
     force: bool
     """Overwrite logs that are there already."""
     sinks: Sequence[str | Subscriber]

@@ -158,8 +158,10 @@ def simulate(
         log_format
             The format of the log if its ending does not tell: "jsonl" or "arrow".
         log_detail
-            "all" (the default), "indices" (and the policy's index of every arm at each pull) or "pulls": nothing but
-            the decisions, which is enough for regret and not for a replay.
+            "all" (the default), "pulls" (nothing but the decisions, which is enough for regret and not for a replay),
+            "indices" (all events, and the policy's index of every arm at each pull) or "probabilities" (all events, and
+            the probability of every arm and of the chosen one at each pull, where the policy knows them); a set such
+            as {"indices", "probabilities"} for both.
         force
             Overwrite a log that is there already.
         sinks
@@ -209,7 +211,7 @@ def _run_alone(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, op
     done = 0
     with ExitStack() as stack:
         draws = Draws(scenario.build_world(seed, run))
-        for arms in start_run(draws, scenario, choice, options, path, stack):
+        for arms in start_run(draws, scenario, choice, options, path, stack).batches:
             decided[done : done + len(arms)] = arms
             done += len(arms)
             if options.progress is not None:

@@ -81,8 +81,9 @@ def meant(unknown: Location, missing: Location, fields_at: Callable[[Location], 
 
 
 def key_path(location: Location) -> str:
-    """The location as in arms[0].maximum."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    """The location as in arms[0].maximum; which of several forms a value has, as "(number)", is left out."""
+    keys = (step for step in location if not str(step).startswith("("))
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in keys)
     return "".join(steps).removeprefix(".")
 
 

@@ -11,15 +11,17 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from tpstream.model.errors import PolicyError, StudyError, UnknownNameError
 from tpstream.model.registry import load_object
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of
 from tpstream.policies.functions import check_functions
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
@@ -47,26 +49,42 @@ class PolicyRequest:
     form: PolicyForm
     given: Mapping[str, Any]
 
-    def choose(self, problem: Problem) -> PolicyChoice:
-        """The policy as it runs in this world: with checked parameters, and the world's groups where none are given."""
-        if isinstance(self.form, SharedPolicy):
-            check_functions(self.form)
+    def choose(self, problem: Problem, folder: Path | None = None) -> PolicyChoice:
+        """The policy as it runs in this world: with checked parameters, and the world's groups where none are given.
+
+        Names of files in the parameters start in `folder`, by default the present one.
+        """
         try:
-            parameters: Parameters = read(self.form.parameters, self.given)
+            given: Parameters = read(self.form.parameters, self.given)
+            parameters = given.resolved(folder or Path())
+            form = self.form.for_parameters(parameters)
+            check_needs(form, problem)
             groups = assumed_groups(parameters, problem)
         except ValidationError as error:
             fields = self.form.parameters.model_fields
             raise PolicyError(f"{self.label}: {describe_error(error, lambda _: fields)}") from None
         except PolicyError as error:
             raise PolicyError(f"{self.label}: {error}") from None
-        return PolicyChoice(self.label, self.form, parameters.model_copy(update=groups))
+        if isinstance(form, SharedPolicy):
+            check_functions(form)
+        return PolicyChoice(self.label, form, parameters.model_copy(update=groups))
 
 
 def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
-    """The number of groups under its key, for parameters that have one."""
-    if "groups" not in type(parameters).model_fields:
+    """The number of groups under its key, for parameters that have one and do not leave it to the policy ("auto")."""
+    if "groups" not in type(parameters).model_fields or getattr(parameters, "groups", None) == "auto":
         return {}
-    return {"groups": problem.assumed_groups(getattr(parameters, "groups"))}  # noqa: B009 (only some models have it)
+    return {"groups": groups_of(parameters, problem)}
+
+
+def check_needs(form: PolicyForm, problem: Problem) -> None:
+    """Refuse a policy that needs maxima, or parts that are not negative, where rewards have none."""
+    remedy = "use one that needs none, as group-thompson:variance=empirical,prior=none"
+    if form.needs_maxima and np.isnan(problem.maxima).any():
+        arm = problem.names[int(np.isnan(problem.maxima).argmax())]
+        raise PolicyError(f"the policy needs the maximum of every arm, and {arm!r} has none; give it, or {remedy}")
+    if form.needs_positive and problem.signed:
+        raise PolicyError(f"the policy needs parts of at least 0, and these rewards are signed; {remedy}")
 
 
 def request_policy(spec: PolicySpec, listed: Sequence[PolicyTable]) -> PolicyRequest:
@@ -169,8 +187,8 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     """The kind and the parameters of "tp-ucb-fr:groups=50,ties=first"; values as in TOML, or words without quotes."""
     kind, _, rest = (part.strip() for part in spec.partition(":"))
     parameters: dict[str, Any] = {}
-    # A comma separates parameters where another key follows: lists have commas too.
-    for pair in re.split(r",(?=\s*[\w-]+\s*=)", rest) if rest else ():
+    # A comma separates parameters where another key follows, outside of braces: lists and tables have commas too.
+    for pair in re.split(r",(?![^{]*\})(?=\s*[\w-]+\s*=)", rest) if rest else ():
         key, equals, text = (part.strip() for part in pair.partition("="))
         if not (key and equals and text):
             raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:key=value")

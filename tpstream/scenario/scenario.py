@@ -242,7 +242,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
 
     def _faults_with(self, problem: Problem) -> Iterator[str]:
         """What does not fit to the maxima and groups of the rewards."""
-        most = float(problem.maxima.min()) / self.span
+        most = float(np.nan_to_num(problem.maxima, nan=np.inf).min()) / self.span
         if self.default_reward is not None and self.default_reward > most * (1 + TOLERANCE):
             yield (
                 f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
@@ -314,11 +314,12 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         rewards = build_rewards(self.rewards, self.arms, self._context)
         return Problem(
             names=tuple(arm.name for arm in self.arms),
-            maxima=np.array([arm.maximum for arm in rewards.arms], dtype=np.float64),
+            maxima=np.array([np.nan if arm.maximum is None else arm.maximum for arm in rewards.arms], dtype=np.float64),
             span=self.span,
             horizon=self.horizon,
             groups=rewards.groups,
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
+            signed=rewards.signed,
         )
 
     @property
@@ -424,11 +425,11 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         >>> Scenario.load("setting-1").policy("tp-ucb-fr:groups=50").parameters.groups
         50
         """
-        return request_policy(spec, self.policies).choose(self.problem())
+        return request_policy(spec, self.policies).choose(self.problem(), self._folder)
 
     def choices(self) -> list[PolicyChoice]:
         """All listed policies; the four of the paper if none is listed."""
-        return [request.choose(self.problem()) for request in request_policies(self.policies)]
+        return [request.choose(self.problem(), self._folder) for request in request_policies(self.policies)]
 
     def warnings(self, policies: Sequence[PolicySpec] | None = None) -> list[str]:
         """What is possible but probably not meant, such as parts that are never credited, with figures.
@@ -458,7 +459,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         '96 of 100 parts are never credited in 2,560 drawn pulls'
         """
         requests = request_policies(self.policies, policies)
-        choices = [one.choose(self.problem()) for one in requests]
+        choices = [one.choose(self.problem(), self._folder) for one in requests]
         return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit)
 
     def __dir__(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The check of policies, in both forms: `check_policy`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,7 @@ class WatchedPolicy:
         """Let the policy hear the events, which must be the same afterwards."""
         before = events.take(np.arange(len(events)))
         self.policy.hear(events)
-        for name in (field.name for field in fields(Events) if field.name != "indices"):
-            column = getattr(before, name)
+        for name, column in before.columns().items():
             if not np.array_equal(column, getattr(events, name), equal_nan=column.dtype.kind == "f"):
                 self.case.fail(f"it changes the column {name} of the events that it hears")
 
@@ -168,7 +167,7 @@ def _check_foresight(subject: Subject, case: Case) -> None:
 def _run_with_tables(case: Case, tables: list[Floats]) -> SimulatedRun:
     """A run in which the n-th pull of an arm pays the n-th row of its table."""
     rewards = case.world.rewards
-    arms = [SequenceArm(rows, arm.mean, arm.maximum) for rows, arm in zip(tables, rewards.arms, strict=True)]
+    arms = [SequenceArm(rows, arm.mean, arm.maximum or np.nan) for rows, arm in zip(tables, rewards.arms, strict=True)]
     return replace(case, world=replace(case.world, rewards=Rewards(arms, rewards.groups))).run()
 
 

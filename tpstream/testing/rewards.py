@@ -79,7 +79,8 @@ def check_rewards(
         for arm, (model, rows) in enumerate(zip(rewards.arms, drawn, strict=True)):
             if not isinstance(model, Recorded):
                 _check_sampling(subject, model, arm, span)
-                check_mean(subject, f"arm {arm}", rows.sum(axis=1), float(model.mean), float(model.maximum))
+                if model.maximum is not None and not rewards.signed:  # the check's bound needs both
+                    check_mean(subject, f"arm {arm}", rows.sum(axis=1), float(model.mean), float(model.maximum))
 
 
 def _build(subject: Subject, settings: Keys | None, arms: Sequence[Keys], span: int, folder: Path) -> Rewards:
@@ -100,12 +101,13 @@ def _make_world(rewards: Rewards, span: int) -> World:
     arms = rewards.arms
     problem = Problem(
         names=tuple(f"arm-{arm + 1}" for arm in range(len(arms))),
-        maxima=np.array([arm.maximum for arm in arms], dtype=np.float64),
+        maxima=np.array([np.nan if arm.maximum is None else arm.maximum for arm in arms], dtype=np.float64),
         span=span,
         horizon=len(arms),
         groups=rewards.groups,
+        signed=rewards.signed,
     )
-    return World(problem, Rewards(arms, rewards.groups), seed=0, run=0, drain=True)
+    return World(problem, Rewards(arms, rewards.groups, signed=rewards.signed), seed=0, run=0, drain=True)
 
 
 def _sampled(subject: Subject, model: ArmRewards, world: World, arm: int, pulls: int) -> Floats:
@@ -141,9 +143,10 @@ def _recorded(subject: Subject, model: Any, pulls: int) -> Floats:
 
 def _check_groups(subject: Subject, rewards: Rewards, arm: int, rows: Floats) -> None:
     """Check that each group pays at most its share of the maximum."""
-    if rewards.groups is None:
+    maximum = rewards.arms[arm].maximum
+    if rewards.groups is None or maximum is None:
         return
-    share = rewards.arms[arm].maximum / rewards.groups
+    share = maximum / rewards.groups
     sums = rows.reshape(len(rows), rewards.groups, -1).sum(axis=2)
     if sums.max() > share * (1 + TOLERANCE):
         pull, group = (int(place) for place in np.argwhere(sums > share * (1 + TOLERANCE))[0])

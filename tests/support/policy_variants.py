@@ -1,0 +1,74 @@
+"""Parameters with which policies are tried: what each parameter changes, once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tpstream.policies.base import Parameters, SharedPolicy
+
+Keys = dict[str, Any]
+PRIOR = {
+    "mean": [0.4, 0.1],
+    "covariance": [[0.5, 0.2], [0.2, 0.3]],
+    "noise": [[1.0, -0.3], [-0.3, 0.5]],
+}
+GROUPED: dict[str, list[Keys]] = {
+    "tp-ucb-fr": [{}, {"caps": {"a": 0.7, "b": 2.5}}, {"groups": "auto"}],
+    "tp-ucb-pooled": [{}, {"safe": True}, {"caps": {"a": 1.5, "b": 0.5}}],
+    "tp-ucb-fr-exact": [{}, {"form": "value"}, {"caps": {"a": 2.0, "b": 1.0}}],
+    "group-thompson": [
+        {},
+        {"prior": "none"},
+        {"variance": "empirical"},
+        {"variance": "empirical", "prior": "none"},
+        {"family": "beta"},
+    ],
+    "part-thompson": [{}, {"prior": "none"}],
+    "progressive-thompson": [{}, {"hears": "first"}, {"hears": "closed"}, {"hears": "pull"}],
+    "epsilon-greedy": [{"hears": "groups"}],
+    "explore-then-commit": [{"hears": "groups", "tries": 2}],
+}
+"""With a number of groups besides."""
+OTHERS: dict[str, list[Keys]] = {
+    "delayed-ucb1": [{}, {"start": "random"}, {"groups": "auto"}],
+    "delayed-kl-ucb": [{}, {"start": "random", "extra": 0.0}],
+    "delayed-ucb-v": [{}, {"start": "random"}],
+    "delayed-moss": [{}, {"start": "random", "a": 0.5}],
+    "delayed-ucb1-tuned": [{}, {"start": "random"}],
+    "delayed-thompson": [{}, *({"family": "gauss"} | keys for keys in GROUPED["group-thompson"][:-1])],
+    "completion-ucb": [{}, {"profile": [0.1, 0.1, 0.6, 1.0]}],
+    "completion-thompson": [{}, {"profile": [0.5, 1.0]}],
+    "epsilon-greedy": [{}, {"hears": "closed", "epsilon": 0.5, "decay": 5.0}],
+    "explore-then-commit": [{"tries": 1}, {"hears": "closed", "tries": 3}],
+}
+NAMES = sorted({*GROUPED, *OTHERS})
+"""The policies that are tried with these."""
+Tried = tuple[str, Keys, bool]
+TRIED: list[Tried] = [
+    *((name, keys, True) for name, several in GROUPED.items() for keys in several),
+    *((name, keys, False) for name, several in OTHERS.items() for keys in several),
+]
+"""Every policy with each of its parameters, and whether groups are to be given besides."""
+
+
+def label(tried: Tried) -> str:
+    """A name for a test."""
+    return ":".join([tried[0], *(f"{key}={value}" for key, value in tried[1].items() if key != "prior" or value)])
+
+
+def complete(keys: Keys, groups: int, *, grouped: bool) -> Keys:
+    """The parameters with the groups, where they are to be given."""
+    return {**({"groups": groups} if grouped else {}), **keys}
+
+
+def parameters(form: SharedPolicy, span: int) -> st.SearchStrategy[Parameters]:
+    """Any of the parameters of a policy, any groups and any way to break ties."""
+    divisors = st.sampled_from([number for number in range(1, span + 1) if span % number == 0])
+    mine = [tried for tried in TRIED if tried[0] == form.name]
+    if form.name == "progressive-thompson" and span % 2 == 0:
+        mine.append((form.name, {"groups": 2, "prior": PRIOR}, True))
+    build: Callable[..., Parameters] = lambda tried, groups, ties: form.parameters(  # noqa: E731
+        **complete(tried[1], groups, grouped=tried[2]), ties=ties
+    )
+    return st.builds(build, st.sampled_from(mine), divisors, st.sampled_from(["random", "first"]))

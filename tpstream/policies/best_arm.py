@@ -1,0 +1,171 @@
+"""The probability that each arm has the largest of independent random values: what Thompson sampling chooses with.
+
+P(arm i) is the integral of f_i times the product of all other F_j, with densities f and distribution functions F. It is
+computed by quadrature: the line is cut where any of the distributions changes, at so many standard deviations from its
+mean, and each panel gets Gauss-Legendre nodes. F_j at the nodes is the integral of f_j over the panels so far and of
+the polynomial through its values in the present one, so that only densities are needed.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.model.numba_support import compiled
+
+NODES = 14
+"""Gauss-Legendre nodes in each panel."""
+CUTS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.7, 3.5, 4.5, 6.0, 8.0, 11.0, 15.0, 21.0, 30.0, 45.0])
+"""Standard deviations from the mean of each distribution at which the line is cut, on both sides."""
+NARROWEST = 1e-9
+"""Distributions narrower than this share of the whole line count as that wide: a certain value has no density."""
+
+
+def quadrature_fields(units: Floats) -> dict[str, Any]:
+    """The fields of a state for `fill_best`: the unit of each arm's value, the rule of quadrature, and memory."""
+    arms = len(units)
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    # ell_l = sum_m c_ml P_m passes through 1 at node l and 0 at the others; integrals[i, l] = int_-1^node_i ell_l.
+    coefficients = np.linalg.inv(np.polynomial.legendre.legvander(nodes, NODES - 1))
+    integrals = np.polynomial.legendre.legval(
+        nodes, np.polynomial.legendre.legint(coefficients, lbnd=-1, axis=0), tensor=True
+    ).T
+    return {
+        "probabilities": np.full(arms, np.nan),
+        "units": units,
+        "nodes": nodes,
+        "weights": weights,
+        "integrals": np.ascontiguousarray(integrals),
+        "cuts": np.zeros(arms * 2 * CUTS.size),
+        "panel": np.zeros((4, arms, NODES)),
+    }
+
+
+@compiled
+def log_density(beta: bool, x: float, first: float, second: float) -> float:  # noqa: FBT001
+    """The logarithm of a density up to its constant: of Beta(first, second), or Normal(first, second)."""
+    if beta:
+        return (first - 1.0) * math.log(x) + (second - 1.0) * math.log1p(-x)
+    return -0.5 * ((x - first) / second) * ((x - first) / second)
+
+
+@compiled
+def log_constant(beta: bool, first: float, second: float) -> float:  # noqa: FBT001
+    """What is added to the logarithm."""
+    if beta:
+        return math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
+    return -math.log(second * math.sqrt(2.0 * math.pi))
+
+
+@compiled
+def cut_line(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> int:  # noqa: FBT001
+    """Write where the line is cut, in order; returns how many cuts there are."""
+    count = 0
+    for arm in range(firsts.size):
+        mean, deviation = firsts[arm], seconds[arm]
+        if beta:
+            size = firsts[arm] + seconds[arm]
+            mean = firsts[arm] / size
+            deviation = math.sqrt(mean * (1.0 - mean) / (size + 1.0))
+        for place in range(2 * CUTS.size):
+            cut = mean + (CUTS[place] if place < CUTS.size else -CUTS[place - CUTS.size]) * deviation
+            cut = state.units[arm] * (min(max(cut, 0.0), 1.0) if beta else cut)
+            # Sorted by insertion: this is done only for a log that asks for probabilities.
+            hole = count
+            while hole > 0 and state.cuts[hole - 1] > cut:
+                state.cuts[hole] = state.cuts[hole - 1]
+                hole -= 1
+            state.cuts[hole] = cut
+            count += 1
+    return count
+
+
+@compiled
+def fill_panel(
+    state: Any,
+    beta: bool,  # noqa: FBT001
+    arm: int,
+    low: float,
+    half: float,
+    first: float,
+    second: float,
+) -> None:
+    """Write the density and the distribution function of an arm at the nodes of a panel from `low` on."""
+    densities, distributions, reached = state.panel[0], state.panel[1], state.panel[3]
+    size = state.nodes.size
+    constant = log_constant(beta, first, second)
+    for node in range(size):
+        x = (low + half * (1.0 + state.nodes[node])) / state.units[arm]
+        densities[arm, node] = 0.0
+        if not beta or x < 1.0:
+            densities[arm, node] = math.exp(constant + log_density(beta, x, first, second)) / state.units[arm]
+    whole = 0.0
+    for node in range(size):
+        inside = 0.0
+        for other in range(size):
+            inside += state.integrals[node, other] * densities[arm, other]
+        distributions[arm, node] = reached[arm, 0] + half * inside
+        whole += state.weights[node] * densities[arm, node]
+    reached[arm, 0] += half * whole
+
+
+@compiled
+def fill_best(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> None:  # noqa: FBT001
+    """Write the probability that each arm's value is the largest, for Beta or Normal distributions.
+
+    `firsts` and `seconds` are the parameters: a and b, or mean and standard deviation. The values are in the arm's
+    unit, that is, they are multiplied by state.units[arm].
+    """
+    arms, size = firsts.size, state.nodes.size
+    densities, distributions, below, reached = state.panel[0], state.panel[1], state.panel[2], state.panel[3]
+    for arm in range(arms):
+        state.probabilities[arm] = 0.0
+        reached[arm, 0] = 0.0
+    cuts = cut_line(state, beta, firsts, seconds)
+    for cut in range(cuts - 1):
+        low, half = state.cuts[cut], 0.5 * (state.cuts[cut + 1] - state.cuts[cut])
+        if half <= 0.0:
+            continue
+        for arm in range(arms):
+            fill_panel(state, beta, arm, low, half, firsts[arm], seconds[arm])
+        for node in range(size):
+            product = 1.0
+            for arm in range(arms):
+                below[arm, node] = product
+                product *= distributions[arm, node]
+            product = half * state.weights[node]
+            for arm in range(arms - 1, -1, -1):
+                state.probabilities[arm] += densities[arm, node] * below[arm, node] * product
+                product *= distributions[arm, node]
+    together = 0.0
+    for arm in range(arms):
+        state.probabilities[arm] = max(state.probabilities[arm], 0.0)
+        together += state.probabilities[arm]
+    for arm in range(arms):
+        state.probabilities[arm] /= together
+
+
+@compiled
+def fill_ties(state: Any) -> int:
+    """Where indices are infinite: write equal probabilities of these arms, or 1 for the first; returns how many."""
+    infinite, first = 0, -1
+    for arm in range(state.indices.size):
+        if state.indices[arm] == math.inf:
+            first = arm if infinite == 0 else first
+            infinite += 1
+    if infinite > 0:
+        for arm in range(state.indices.size):
+            state.probabilities[arm] = 0.0
+            if state.random_ties and state.indices[arm] == math.inf:
+                state.probabilities[arm] = 1.0 / infinite
+        if not state.random_ties:
+            state.probabilities[first] = 1.0
+    return infinite
+
+
+@compiled
+def fill_certain(state: Any, arm: int) -> None:
+    """Write that this arm is chosen for sure."""
+    for other in range(state.probabilities.size):
+        state.probabilities[other] = 1.0 if other == arm else 0.0

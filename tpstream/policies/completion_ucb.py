@@ -1,0 +1,56 @@
+"""Completion-UCB: counts an open pull by the share of its reward that should have arrived at its age."""
+
+import math
+
+import numpy as np
+
+from tpstream.model.numba_support import compiled
+from tpstream.policies.base import SharedPolicy
+from tpstream.policies.completion import (
+    PER_PULL,
+    CompletionParameters,
+    CompletionState,
+    expect,
+    init,
+    on_closed,
+    on_partial,
+    on_pull,
+    on_received,
+)
+from tpstream.policies.index import in_turn_or_largest, total
+
+
+@compiled
+def index(state: CompletionState, arm: int, log: float) -> float:
+    """S / Ntilde + Rbar sqrt(2 ln(t-1) n) / Ntilde; S is all that was received, n the number of pulls."""
+    weight = state.expected[arm]
+    if weight == 0.0:
+        return math.inf
+    width = state.maxima[arm] * math.sqrt(2.0 * log * state.pulls[arm])
+    return float((total(state.received, arm) + width) / weight)
+
+
+@compiled
+def decide(state: CompletionState, round: int, stream: np.random.Generator) -> int:
+    """Each arm once, then an arm of the largest index."""
+    log = math.log(max(round - 1, 1))
+    expect(state)
+    for arm in range(state.indices.size):
+        state.indices[arm] = index(state, arm, log)
+    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+
+
+POLICY = SharedPolicy(
+    name="completion-ucb",
+    parameters=CompletionParameters,
+    init=init,
+    decide=decide,
+    on_pull=on_pull,
+    on_partial=on_partial,
+    on_received=on_received,
+    on_closed=on_closed,
+    per_pull=PER_PULL,
+    lost_as_zero=True,
+    needs_maxima=True,
+    needs_positive=True,
+)

@@ -1,0 +1,86 @@
+"""Epsilon-greedy: now and then an arm at random, else the arm that looks best."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import SharedPolicy
+from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, on_closed, on_group
+from tpstream.policies.group_means import group_fields
+from tpstream.policies.index import largest
+
+
+class EpsilonGreedyParameters(EstimateParameters):
+    """Parameters: what it hears, and how often it explores."""
+
+    epsilon: float = Field(0.1, ge=0, le=1, description="the probability of an arm at random")
+    decay: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="from this round on epsilon falls as 1 / round; default: never"
+    )
+
+
+class EpsilonGreedyState(NamedTuple):
+    """The means of every group of every arm."""
+
+    epsilon: float
+    decay: float
+    random_ties: bool
+    indices: Floats
+    probabilities: Floats
+    groups: int
+    unknown: Ints
+    counts: Ints
+    sums: Floats
+    means: Floats
+    mean_terms: Floats
+
+
+def init(problem: Problem, parameters: EpsilonGreedyParameters) -> EpsilonGreedyState:
+    """The state before the first round: no pulls."""
+    return EpsilonGreedyState(
+        epsilon=parameters.epsilon,
+        decay=np.inf if parameters.decay is None else parameters.decay,
+        random_ties=parameters.ties == "random",
+        indices=np.zeros(problem.arms),
+        probabilities=np.zeros(problem.arms),
+        **group_fields(problem.arms, parameters.assumed_groups(problem)),
+    )
+
+
+@compiled
+def index(state: EpsilonGreedyState, arm: int) -> float:
+    """sum_k mean(Z_k), the estimate of an arm's mean; infinite while a group was never seen."""
+    return float(estimate(state, arm))
+
+
+@compiled
+def decide(state: EpsilonGreedyState, round: int, stream: np.random.Generator) -> int:
+    """With probability epsilon min(1, decay / t) any arm, else an arm of the largest estimate."""
+    arms = state.indices.size
+    epsilon = state.epsilon * min(1.0, state.decay / round)
+    for arm in range(arms):
+        state.indices[arm] = index(state, arm)
+        state.probabilities[arm] = epsilon / arms
+    fill_largest(state, 1.0 - epsilon)
+    if stream.random() < epsilon:
+        return int(stream.random() * arms)
+    return largest(state.indices, state.random_ties, stream)
+
+
+GROUPS = SharedPolicy(
+    name="epsilon-greedy", parameters=EpsilonGreedyParameters, init=init, decide=decide, on_group=on_group
+)
+CLOSED = replace(GROUPS, on_group=None, on_closed=on_closed, lost_as_zero=True)
+
+
+def variant(parameters: Any) -> SharedPolicy:
+    """What is heard."""
+    return CLOSED if parameters.hears == "closed" else GROUPS
+
+
+POLICY = replace(GROUPS, variant=variant)

@@ -1,0 +1,97 @@
+"""Explore-then-commit: every arm some times, in turn, then for ever the arm that looks best.
+
+The choice waits until there is an estimate of every arm; until then the arms are pulled in turn.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.base import SharedPolicy
+from tpstream.policies.best_arm import fill_certain
+from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, on_closed, on_group
+from tpstream.policies.group_means import group_fields
+from tpstream.policies.index import largest
+
+NOT_YET = -1
+
+
+class ExploreThenCommitParameters(EstimateParameters):
+    """Parameters: what it hears, and how often it tries every arm."""
+
+    tries: int = Field(10, ge=1, description="pulls of every arm before the choice")
+
+
+class ExploreThenCommitState(NamedTuple):
+    """The means of every group of every arm, and the choice."""
+
+    tries: int
+    random_ties: bool
+    choice: Ints
+    """The arm that was chosen; -1: none so far."""
+    indices: Floats
+    probabilities: Floats
+    groups: int
+    unknown: Ints
+    counts: Ints
+    sums: Floats
+    means: Floats
+    mean_terms: Floats
+
+
+def init(problem: Problem, parameters: ExploreThenCommitParameters) -> ExploreThenCommitState:
+    """The state before the first round: no pulls."""
+    return ExploreThenCommitState(
+        tries=parameters.tries,
+        random_ties=parameters.ties == "random",
+        choice=np.full(1, NOT_YET),
+        indices=np.zeros(problem.arms),
+        probabilities=np.zeros(problem.arms),
+        **group_fields(problem.arms, parameters.assumed_groups(problem)),
+    )
+
+
+@compiled
+def index(state: ExploreThenCommitState, arm: int) -> float:
+    """sum_k mean(Z_k), the estimate of an arm's mean; infinite while a group was never seen."""
+    return float(estimate(state, arm))
+
+
+@compiled
+def decide(state: ExploreThenCommitState, round: int, stream: np.random.Generator) -> int:
+    """The arms in turn for `tries` pulls each, and on until all have estimates; then an arm of the largest one."""
+    arms = state.indices.size
+    unknown = 0
+    for arm in range(arms):
+        state.indices[arm] = index(state, arm)
+        unknown += state.unknown[arm]
+    if state.choice[0] == NOT_YET and (round <= state.tries * arms or unknown > 0):
+        fill_certain(state, (round - 1) % arms)
+        return (round - 1) % arms
+    if state.choice[0] != NOT_YET:
+        fill_certain(state, state.choice[0])
+    else:
+        for arm in range(arms):
+            state.probabilities[arm] = 0.0
+        fill_largest(state, 1.0)
+        state.choice[0] = largest(state.indices, state.random_ties, stream)
+    return int(state.choice[0])
+
+
+GROUPS = SharedPolicy(
+    name="explore-then-commit", parameters=ExploreThenCommitParameters, init=init, decide=decide, on_group=on_group
+)
+CLOSED = replace(GROUPS, on_group=None, on_closed=on_closed, lost_as_zero=True)
+
+
+def variant(parameters: Any) -> SharedPolicy:
+    """What is heard."""
+    return CLOSED if parameters.hears == "closed" else GROUPS
+
+
+POLICY = replace(GROUPS, variant=variant)

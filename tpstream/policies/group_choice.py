@@ -1,0 +1,99 @@
+"""A choice of the number of groups from what was seen: `groups = "auto"`, for policies that use it as one number.
+
+If a pull's parts form alpha independent groups of which none pays more than Rbar / alpha, then Var(R) <= Rbar^2 / (4
+alpha). So the largest divisor of the span is taken that nothing seen so far contradicts: for which, in every arm, the
+upper confidence bound of Var(R) is not above Rbar^2 / (4 alpha), and no group ever paid more than Rbar / alpha. Both
+conditions are necessary and not sufficient, so this is a heuristic: groups that depend on each other can satisfy them.
+The choice is made again in rounds 2, 4, 8, ..., from the pulls closed by then; before that it is 1.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tpstream.model.numba_support import compiled
+from tpstream.model.world import Problem
+from tpstream.policies.closed_pulls import count_value
+from tpstream.policies.index import total
+
+QUANTILE = -1.6448536269514722
+"""The 5 % quantile of the normal distribution: bounds of variances hold with a confidence of 95 %."""
+TOLERANCE = 1e-9
+"""How far a group may pay more than Rbar / alpha by rounding, as a share."""
+
+
+def choice_fields(problem: Problem, *, wanted: bool) -> dict[str, Any]:
+    """The fields of a state that chooses its groups, before the first round; nearly empty where it does not."""
+    span, arms = problem.span if wanted else 1, problem.arms
+    divisors = np.array([number for number in range(1, span + 1) if span % number == 0])
+    return {
+        "divisors": divisors,
+        "shares": np.zeros(len(divisors)),
+        "paid": np.zeros((1, span)),
+        "complete": np.zeros(arms, dtype=np.int64),
+        "complete_sums": np.zeros((arms, 2)),
+        "complete_deviations": np.zeros((arms, 2)),
+    }
+
+
+@compiled
+def forget_parts(state: Any, slot: int) -> None:
+    """A new pull has this slot: none of its parts was paid so far."""
+    for part in range(state.paid.shape[1]):
+        state.paid[slot, part] = 0.0
+
+
+@compiled
+def count_complete(state: Any, arm: int, slot: int, credited: float) -> None:
+    """Count a closed pull for the variance of its arm, and keep the largest share of Rbar that a group paid.
+
+    There is one such share for each possible number of groups.
+    """
+    count_value(state.complete, state.complete_sums, state.complete_deviations, arm, credited)
+    span = state.paid.shape[1]
+    for part in range(1, span):
+        state.paid[slot, part] += state.paid[slot, part - 1]
+    for number in range(state.divisors.size):
+        width = span // state.divisors[number]
+        before = most = 0.0
+        for last in range(width - 1, span, width):
+            most = max(most, state.paid[slot, last] - before)
+            before = state.paid[slot, last]
+        state.shares[number] = max(state.shares[number], most / state.maxima[arm])
+
+
+@compiled
+def is_due(round: int) -> bool:
+    """Whether the choice is made again: in rounds that are powers of two."""
+    return round > 1 and round & (round - 1) == 0
+
+
+@compiled
+def choose_groups(state: Any) -> int:
+    """The largest number of groups that nothing seen so far contradicts."""
+    widest = 0.0
+    for arm in range(state.complete.size):
+        widest = max(widest, variance_bound(state, arm))
+    chosen = 1
+    for number in range(state.divisors.size):
+        groups = state.divisors[number]
+        if 4.0 * groups * widest <= 1.0 and state.shares[number] * groups <= 1.0 + TOLERANCE:
+            chosen = groups
+    return int(chosen)
+
+
+@compiled
+def variance_bound(state: Any, arm: int) -> float:
+    """The upper confidence bound of Var(R / Rbar): the squared deviations over the 5 % quantile of chi-square.
+
+    The quantile with f = s - 1 degrees of freedom is f (1 - 2/(9f) + z sqrt(2/(9f)))^3 (Wilson and Hilferty 1931).
+    """
+    freedom = state.complete[arm] - 1
+    if freedom < 1:
+        return math.inf
+    root = 1.0 - 2.0 / (9.0 * freedom) + QUANTILE * math.sqrt(2.0 / (9.0 * freedom))
+    if root <= 0.0:
+        return math.inf
+    scaled = total(state.complete_deviations, arm) / (state.maxima[arm] * state.maxima[arm])
+    return float(scaled / (freedom * root * root * root))
