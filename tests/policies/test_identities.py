@@ -106,6 +106,13 @@ def test_pooled_is_never_above_ew(drawn: tuple[World, int]) -> None:
             break
 
 
+@pytest.mark.parametrize("mean", [1e-300, 1e-17, 0.3, 1 - 1e-12, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("budget", [0.0, 1e-300, 1e-20, 1e-9, 0.2, 50.0])
+def test_the_bound_of_kl_ucb_is_a_number_between_the_mean_and_1(mean: float, budget: float) -> None:
+    """Also where there is no number between the mean and 1, or none between the mean and the bound."""
+    assert mean <= upper_bound(mean, budget, 0.5) <= 1.0
+
+
 @pytest.mark.parametrize(("mean", "bound"), [(0.1, 0.378391), (0.5, 0.787088), (0.9, 0.994489), (0.0, 0.181269)])
 def test_kl_bounds(mean: float, bound: float) -> None:
     """The largest q with kl(p, q) <= 0.2, from any guess."""

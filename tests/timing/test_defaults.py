@@ -73,10 +73,12 @@ def test_seeds_are_whole_numbers(seed: Any, run: int) -> None:
 
 
 def test_surplus_values_of_a_csv_file(tmp_path: Path) -> None:
-    """A decimal comma makes two values of one, and is not passed over."""
-    (tmp_path / "lags.csv").write_text("lag\n1,2\n")
+    """Where a decimal comma makes two values of one it is not passed over; in a file of one column it is one."""
     keys = small().resolved() | {"delays": [{"kind": "empirical", "file": "lags.csv"}]}
+    (tmp_path / "lags.csv").write_text("lag\n1,2\n")
+    Scenario.parse(keys, tmp_path)
+    (tmp_path / "lags.csv").write_text("lag,site\n1,2,3\n")
     with pytest.raises(
-        ScenarioError, match=r"lags\.csv row 1: has 2 values but the first line has 1 titles; correct it"
+        ScenarioError, match=r"lags\.csv row 1: has 3 values but the first line has 2 titles; correct it"
     ):
         Scenario.parse(keys, tmp_path)

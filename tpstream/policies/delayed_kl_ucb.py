@@ -74,6 +74,8 @@ def upper_bound(mean: float, budget: float, guess: float) -> float:
     for _ in range(STEPS):
         # kl(p, q) = -p ln(1 + (q-p)/p) - (1-p) ln(1 - (q-p)/(1-p)), which keeps its digits where q is close to p
         more = q - mean
+        if more <= 0.0 or q >= 1.0:  # there is no number between the mean and 1, or none between the mean and the root
+            break
         excess = -mean * math.log1p(more / mean) - (1.0 - mean) * math.log1p(-more / (1.0 - mean)) - budget
         following = q - excess * q * (1.0 - q) / more
         if following >= 1.0:
