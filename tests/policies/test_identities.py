@@ -9,9 +9,8 @@ from worlds import floats, run_world, table_world, table_worlds
 from tpstream import Scenario, compare, simulate
 from tpstream.model.errors import PolicyError
 from tpstream.model.world import World
-from tpstream.policies.caps import BetaBinomial, cap_shares
 from tpstream.policies.delayed_kl_ucb import upper_bound
-from tpstream.policies.group_choice import QUANTILE
+from tpstream.policies.groups import QUANTILE, BetaBinomial, cap_shares
 from tpstream.policies.path_prior import PathPrior, fit_prior
 
 FIRST = {"ties": "first"}

@@ -16,7 +16,7 @@ from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import AutoGroups, SharedPolicy
 from tpstream.policies.closed_pulls import StartParameters, closed_fields
-from tpstream.policies.group_choice import (
+from tpstream.policies.groups import (
     choice_fields,
     choose_groups,
     count_complete,
@@ -46,7 +46,7 @@ class DelayedUcb1State(NamedTuple):
     closed: Ints
     sums: Floats
     groups: Ints
-    """One number, which only `groups = "auto"` changes; the fields from here on serve its choice (group_choice.py)."""
+    """One number, which only `groups = "auto"` changes; the fields from here on serve its choice (groups.py)."""
     divisors: Ints
     shares: Floats
     paid: Floats

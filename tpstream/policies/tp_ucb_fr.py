@@ -15,8 +15,9 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import AutoGroups, SharedPolicy
-from tpstream.policies.caps import CapParameters, cap_shares
-from tpstream.policies.group_choice import (
+from tpstream.policies.groups import (
+    CapParameters,
+    cap_shares,
     choice_fields,
     choose_groups,
     count_complete,
@@ -54,7 +55,7 @@ class TpUcbFrState(NamedTuple):
     pulls: Ints
     sums: Floats
     divisors: Ints
-    """The fields from here on serve the choice of `groups = "auto"` (group_choice.py)."""
+    """The fields from here on serve the choice of `groups = "auto"` (groups.py)."""
     shares: Floats
     paid: Floats
     complete: Ints

@@ -10,8 +10,8 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import SharedPolicy
-from tpstream.policies.caps import CapParameters, cap_shares
 from tpstream.policies.group_means import count_group, group_fields, set_term
+from tpstream.policies.groups import CapParameters, cap_shares
 from tpstream.policies.index import in_turn_or_largest, total
 
 
