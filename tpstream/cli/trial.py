@@ -10,7 +10,7 @@ from tpstream.analysis.columns import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, SettingStudyFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_row
-from tpstream.cli.study import CODES, prepared
+from tpstream.cli.study import CODES, prepared, show_places
 
 if TYPE_CHECKING:
     from tpstream.trial.characteristics import Trial
@@ -82,8 +82,7 @@ def show_trial(
         print_table(rows, title="how many patients got each arm, and how often it was chosen in the end")
     for note in result.notes:
         typer.echo(f"note: {note}")
-    output.add("out", out and f"{out} (results.csv, table.csv, choices.csv, ...)")
-    output.add("figure", figure)
+    show_places(output, figure, out)
 
 
 def _row(row: dict[Any, Any], time_unit: str | None) -> dict[str, str]:
