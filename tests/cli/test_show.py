@@ -132,9 +132,10 @@ def test_an_interrupted_study_says_so(
     assert "are finished" not in again
     assert json.loads(tpstream("show", "out", "--json").out)["warnings"] == []
     stopped(*words, "-n", 60)
-    assert "out: out (files of an earlier command: table.csv, results.csv, results.parquet, ...)" in tpstream(
-        "show", "out"
-    ).out
+    assert (
+        "out: out (files of an earlier command: table.csv, results.csv, results.parquet, ...)"
+        in tpstream("show", "out").out
+    )
 
 
 @pytest.mark.parametrize("command", ["compare", "trial", "sweep", "league"])

@@ -100,7 +100,9 @@ def test_an_interrupted_command_goes_on(tpstream: Command, monkeypatch: pytest.M
         stopped = tpstream(*words, "--out", "out")
     assert (stopped.code, stopped.out) == (130, "")
     done = len(started)
-    assert f"{2 * done} of 8 runs (2 policies x 4) are finished and kept in out; the same command goes on" in stopped.err
+    assert (
+        f"{2 * done} of 8 runs (2 policies x 4) are finished and kept in out; the same command goes on" in stopped.err
+    )
     printed = tpstream(*words, "--out", "out").out
     assert started == [0, 1, 2, 3]
     assert printed == tpstream(*words).out

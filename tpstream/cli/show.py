@@ -53,10 +53,7 @@ def show(
         raise UnknownNameError("policy of this study (--against)", against, result.records)
     if figure is not None:
         _draw(result, figure, log_x=log_x, log_y=log_y)
-    warnings = [] if stored.unfinished is None else [stored.unfinished]
-    if not output.as_json:
-        for warning in warnings:
-            typer.echo(f"note: {warning}")
+    warnings = _missing_runs(stored, output)
     out = folder if output.as_json else None  # else it is told below, with what made it
     if isinstance(result, Study):
         recovered = result.value(*_baselines(stored)) if value else None
@@ -69,6 +66,15 @@ def show(
         show_places(output, None, folder, finished=not warnings)
         _show_origin(stored, folder, output)
     report_failures(result.failures)
+
+
+def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
+    """That runs are missing, if any are; unless it goes into JSON, it is printed."""
+    if stored.unfinished is None:
+        return []
+    if not output.as_json:
+        typer.echo(f"note: {stored.unfinished}")
+    return [stored.unfinished]
 
 
 def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool, log_y: bool) -> None:

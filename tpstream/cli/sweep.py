@@ -80,7 +80,16 @@ def show_sweep(
     if output.as_json:
         shown = {"scenario": sweep.name, "seed": sweep.seed, "cells": records(table), "notes": notes}
         rest = {"contrasts": records(sweep.contrasts()), "failures": records(sweep.failed())}
-        print_json({**shown, **money_json(sweep, sweep.paths), **rest, "warnings": list(warnings), "figure": figure, "out": out})
+        print_json(
+            {
+                **shown,
+                **money_json(sweep, sweep.paths),
+                **rest,
+                "warnings": list(warnings),
+                "figure": figure,
+                "out": out,
+            }
+        )
         return
     shown_rows = [row for study in sweep.studies for row in printed_rows(study)]
     cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]

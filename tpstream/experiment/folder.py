@@ -161,8 +161,8 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
     }
     policies = {**kept["policies"], **wanted["policies"]}
     earlier = [one for one in kept["commands"] if one not in wanted["commands"]]
-    grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), }
-    grown["commands"] = [*earlier, *wanted["commands"]]  # the last one is that whose result is shown
+    commands = [*earlier, *wanted["commands"]]  # the last one is that whose result is shown
+    grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
     return {**wanted, **grown}
 
 

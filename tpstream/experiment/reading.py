@@ -54,7 +54,9 @@ class StoredStudy:
             return None
         command = self.about["commands"][-1] if self.about["commands"] else ""
         onward = f": {command}" if command.startswith("tpstream ") else " from there"
-        return f"{self.counted} are finished{f', {failed:,} failed' if failed else ''}; the same command goes on{onward}"
+        return (
+            f"{self.counted} are finished{f', {failed:,} failed' if failed else ''}; the same command goes on{onward}"
+        )
 
     @property
     def kind(self) -> str:
