@@ -24,12 +24,13 @@ def validate(
     from tpstream.scenario.warnings import describe_duration
 
     chosen = flags.load()
+    duration = describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
     choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
     OutputFlags().warn(chosen.warnings(flags.policies))
     if as_json:
         print_json(chosen.resolved())
         return
-    problem, duration = chosen.problem(), describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
+    problem = chosen.problem()
     typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds.")
     typer.echo(f"{duration[0].upper()}{duration[1:]}.")
     rows = [
