@@ -177,6 +177,7 @@ def test_a_folder_that_does_not_exist(tpstream: Command) -> None:
     shown = tpstream("show", "frist")
     assert (shown.code, shown.out) == (2, "")
     assert "frist: no such folder (did you mean 'first'?)" in shown.err
+    assert "small.toml: is a file; give the folder of" in tpstream("show", "small.toml").err
 
 
 def test_in_python(tmp_path: Path) -> None:

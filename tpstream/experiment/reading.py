@@ -95,6 +95,8 @@ def _read(folder: Path) -> StoredStudy:
     if not folder.exists():
         near = did_you_mean(folder.name, [one.name for one in folder.parent.glob("*/")])
         raise StudyError(f"{folder}: no such folder{near}; give the folder of `compare`, `sweep` or `trial` (--out)")
+    if not folder.is_dir():
+        raise StudyError(f"{folder}: is a file; give the folder of `compare`, `sweep` or `trial` (--out)")
     if not (folder / NAME).is_file():
         raise StudyError(f"{folder}: holds no study; give the folder of `compare`, `sweep` or `trial` (--out)")
     about = read_description(folder)
