@@ -33,6 +33,9 @@ def validate(
     problem = chosen.problem()
     typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds.")
     typer.echo(f"{duration[0].upper()}{duration[1:]}.")
+    typer.echo(
+        "(A pull is one decision, e.g. a patient or a customer; a part is one payment, visit or other result of it.)"
+    )
     rows = [
         {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
