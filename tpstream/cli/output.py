@@ -118,10 +118,10 @@ def print_table(rows: Sequence[Mapping[str, str]], title: str | None = None) -> 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     widths = fit_columns(texts, console.width)
     for column, cells in texts.items():
-        right = "right" if all(NUMBER.fullmatch(cell) for cell in cells) else "left"
-        table.add_column(column, justify=right, overflow="fold", no_wrap=column == columns[0], width=widths.get(column))
-    for cells in zip(*texts.values(), strict=True):
-        table.add_row(*(broken_cell(cell, widths.get(column)) for column, cell in zip(columns, cells, strict=True)))
+        numeric, width, first = all(map(NUMBER.fullmatch, cells)), widths.get(column), column == columns[0]
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first, width=width)
+    for row in rows:
+        table.add_row(*(broken_cell(row.get(column, ""), widths.get(column)) for column in columns))
     console.print(table)
 
 
