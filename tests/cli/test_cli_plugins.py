@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from command import Command, tpstream
 from plugged import SCENARIO, forgetful, write_greedy, write_post
-from studies import read_lines
+from studies import TOML, read_lines
+
+from tpstream.templates.scaffold import write_plugin
 
 __all__ = ["forgetful", "tpstream"]
 pytestmark = pytest.mark.usefixtures("forgetful")
@@ -125,3 +127,35 @@ def test_lines(tpstream: Command) -> None:
     shown = tpstream("run", "small.toml", "-p", "uniform", "--sink", "lines", "--log", "logs", "-j", 1)
     assert shown.code == 0
     assert [json.loads(line) for line in shown.err.splitlines()] == read_lines(Path("logs/uniform.run-000.jsonl"))[1:-1]
+
+
+FAULTS = {
+    # what goes wrong: (what is written, text of its template, what it becomes, table in the scenario, the error)
+    "negative lag": ("delay", "schedule.offsets + lags", "schedule.offsets - lags", "[[delays]]", "a lag of -"),
+    "raises": (
+        "delay",
+        "stream.poisson(self.mean",
+        "stream.poisson(-1.0",
+        "[[delays]]",
+        "raised ValueError for pulls 1",
+    ),
+    "falling times": ("arrival", "np.cumsum(", "500 - np.cumsum(", "[arrivals]", "is before round"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_plug_in_that_breaks_its_contract_is_not_valid(tpstream: Command, tmp_path: Path, fault: str) -> None:
+    """`validate` says what a run says of it, in one line with exit code 2, also with --json."""
+    kind, right, wrong, table, expected = FAULTS[fault]
+    plugin, _ = write_plugin(kind, "broken", tmp_path)
+    source = plugin.read_text()
+    assert source.count(right) == 1
+    plugin.write_text(source.replace(right, wrong))
+    (tmp_path / "broken.toml").write_text(f'{TOML}\n{table}\nkind = "broken"\n')
+    words = ("broken.toml", "--plugin", plugin.name, "-p", "uniform")
+    for more in ((), ("--json",)):
+        shown = tpstream("validate", *words, *more)
+        assert (shown.code, shown.out, len(shown.err.splitlines())) == (2, "", 1)
+        error = shown.err.removeprefix("tpstream: ").strip()
+        assert expected in error
+        assert error in tpstream("run", *words, "-j", 1).err

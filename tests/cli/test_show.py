@@ -2,15 +2,17 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import moody
 import pytest
-from command import Command, tpstream
+from command import Command, CommandResult, tpstream
 from plugged import forgetful, write_greedy
 from studies import small
 
 from tpstream import Study, Sweep, compare, read_study, sweep, trial
+from tpstream.experiment.store import RunResult, Store
 from tpstream.model.errors import StudyError
 from tpstream.policies import POLICIES
 from tpstream.trial.characteristics import Trial
@@ -73,7 +75,8 @@ def test_how_it_was_made_is_told(tpstream: Command, tmp_path: Path, forgetful: N
         for runs in (2, 3)
     ]
     assert "versions: tpstream " in shown.out
-    assert f"code: {plugin.name}" in shown.out
+    assert f"plug-in code kept in code/: {plugin.name}" in shown.out
+    assert "packages and other files that it uses: numpy, pydantic" in shown.out
 
 
 def test_failed_runs_are_shown_again(tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +86,98 @@ def test_failed_runs_are_shown_again(tpstream: Command, monkeypatch: pytest.Monk
     monkeypatch.delitem(POLICIES.builtin, "moody")
     again = tpstream("show", "out", "--quiet")
     assert (again.code, again.out, again.err) == (1, first.out, first.err)
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch, tpstream: Command) -> Command:
+    """The console script, interrupted by Ctrl-C as soon as some runs are kept."""
+
+    def call(*words: object) -> CommandResult:
+        keep = Store.keep
+
+        def keep_and_stop(store: Store, results: Iterable[RunResult]) -> None:
+            keep(store, results)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "keep", keep_and_stop)
+            return tpstream(*words)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "asked"),
+    [
+        ("compare", (), "8 runs (2 policies x 4)"),
+        ("trial", (), "8 runs (2 policies x 4)"),
+        ("sweep", ("--set", "span=6,12"), "16 runs (2 settings x 2 policies x 4)"),
+    ],
+)
+def test_an_interrupted_study_says_so(
+    tpstream: Command, stopped: Command, command: str, more: tuple[str, ...], asked: str
+) -> None:
+    """How many runs are finished, counted as after Ctrl-C, and what goes on; no result file is named before it is."""
+    words = (command, "small.toml", "-p", "ucb1", "-p", "uniform", *more, "-n", 4, "-j", 1, "--out", "out")
+    told = stopped(*words).err
+    finished = told.removeprefix("tpstream: ").partition(" of ")[0]
+    assert f"{finished} of {asked} are finished and kept in out; the same command goes on from there" in told
+    sentence = f"{finished} of {asked} are finished; the same command goes on: tpstream {' '.join(map(str, words))}"
+    shown = tpstream("show", "out").out
+    assert shown.startswith(f"note: {sentence}\n")
+    assert "out: out (result files are written at the end)" in shown
+    assert json.loads(tpstream("show", "out", "--json").out)["warnings"] == [sentence]
+    tpstream(*words)
+    again = tpstream("show", "out").out
+    assert "are finished" not in again
+    assert json.loads(tpstream("show", "out", "--json").out)["warnings"] == []
+    stopped(*words, "-n", 60)
+    assert (
+        "out: out (files of an earlier command: table.csv, results.csv, results.parquet, ...)"
+        in tpstream("show", "out").out
+    )
+
+
+@pytest.mark.parametrize("command", ["compare", "trial", "sweep", "league"])
+def test_the_files_that_are_named_are_there(tpstream: Command, tmp_path: Path, command: str) -> None:
+    """Each command names files in its folder that exist."""
+    sets = ("--set", "span=6,12") if command == "sweep" else ()
+    shown = tpstream(command, "small.toml", "-p", "ucb1", *sets, "-n", 2, "-j", 1, "--out", "out").out
+    (line,) = (line for line in shown.splitlines() if line.startswith("out: out ("))
+    named = line.removeprefix("out: out (").removesuffix(")").removesuffix(", ...").split(", ")
+    assert len(named) == 3
+    assert all((tmp_path / "out" / name).is_file() for name in named)
+
+
+def test_the_last_command_goes_on(tpstream: Command, stopped: Command) -> None:
+    """A command that is given again after another one is the one that is named."""
+    words = ("compare", "small.toml", "-p", "ucb1", "-j", 1, "--out", "out")
+    stopped(*words, "-n", 40)
+    tpstream(*words, "-n", 2)
+    stopped(*words, "-n", 40)
+    assert tpstream("show", "out").out.partition("\n")[0].endswith("--out out -n 40")
+
+
+def test_an_interrupted_league_counts_the_runs_of_its_worlds(stopped: Command) -> None:
+    """The worlds that were begun are counted together."""
+    told = stopped("league", "small.toml", "-p", "ucb1", "-n", 4, "-j", 1, "--out", "out").err
+    assert " of the 8 runs of 1 world are finished and kept in out" in told
+
+
+def test_python_is_told_of_missing_runs(stopped: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """`read_study` gives what is there and says on standard error that runs are missing."""
+    stopped("compare", "small.toml", "-p", "ucb1", "-n", 40, "-j", 1, "--out", "out")
+    assert isinstance(read_study("out"), Study)
+    assert "of 40 runs (1 policy x 40) are finished" in capsys.readouterr().err
+
+
+def test_a_folder_that_does_not_exist(tpstream: Command) -> None:
+    """It is called so, with the nearest one that does."""
+    tpstream("compare", "small.toml", "-p", "ucb1", "-n", 2, "-j", 1, "--out", "first")
+    shown = tpstream("show", "frist")
+    assert (shown.code, shown.out) == (2, "")
+    assert "frist: no such folder (did you mean 'first'?)" in shown.err
+    assert "small.toml: is a file; give the folder of" in tpstream("show", "small.toml").err
 
 
 def test_in_python(tmp_path: Path) -> None:

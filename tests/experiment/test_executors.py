@@ -12,12 +12,12 @@ from pathlib import Path
 import moody
 import pytest
 from clusters import Cluster, start_cluster
-from studies import TOML, finish, small, start_python
+from studies import TOML, finish, kept_runs, small, start_python
 
 from tpstream import Scenario, compare
 from tpstream.experiment import compare as compare_module, executors
 from tpstream.experiment.executors import Obstacle, dask_executor
-from tpstream.experiment.store import RunResult, Store, kept_runs
+from tpstream.experiment.store import RunResult, Store
 from tpstream.experiment.worker import FinishedChunk
 from tpstream.model.errors import StudyError
 

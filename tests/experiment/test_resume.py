@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from killed_studies import POLICIES, RUNS, world
-from studies import small
+from studies import kept_runs, small
 
 from tpstream import Scenario, compare, sweep
 from tpstream.experiment import folder as folder_module
-from tpstream.experiment.store import Store, kept_runs
+from tpstream.experiment.store import Store
 from tpstream.model.errors import LogError, StudyError
 from tpstream.policies import POLICIES as REGISTRY
 from tpstream.run import loop

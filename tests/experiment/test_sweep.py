@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from command import Command, tpstream
 from hypothesis import given, strategies as st
-from studies import KEYS, TOML, small
+from studies import KEYS, TOML, kept_runs, small
 
 from tpstream import Scenario, Sweep, compare, read_study, sweep
 from tpstream.cli.app import main
-from tpstream.experiment.store import kept_runs
 from tpstream.figures.sweep import fits_logarithm
 from tpstream.model.errors import FigureError, StudyError
 from tpstream.policies import POLICIES

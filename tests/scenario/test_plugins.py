@@ -1,6 +1,7 @@
 """Plug-in files: what they define is known by name, everywhere; mistakes are told in one line."""
 
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -11,7 +12,9 @@ from studies import finish, small, start_python
 
 from tpstream import Scenario, compare, load_plugin, simulate
 from tpstream.engines.engine import EngineName
+from tpstream.log import SINKS
 from tpstream.model.errors import PluginError, PolicyError, ScenarioError, UnknownNameError
+from tpstream.model.registry import OWN
 from tpstream.policies import POLICIES
 from tpstream.scenario.plugins import load_elsewhere, loaded_plugins
 from tpstream.timing import DELAYS
@@ -271,9 +274,21 @@ def test_a_scenario_imports_nothing(named: Path, key: str, kind: str) -> None:
         "policies": {"policies": [{"kind": kind}]},
         "inner": {"delays": [{"kind": "by-arm", "arms": {}, "others": {"kind": kind}}]},
     }
-    with pytest.raises(ScenarioError, match=rf"unknown .* '{kind}'.*; known: "):
+    with pytest.raises(ScenarioError, match=rf"unknown .* '{kind}'.*; known: .*; {re.escape(OWN)}"):
         small(**tables[key])
     assert not named.exists()
+
+
+def test_a_plug_in_file_is_asked_for_until_one_is_loaded(tmp_path: Path) -> None:
+    """An unknown policy or sink may be the user's own; with a file of policies loaded, that is not said of policies."""
+    unknown = [(POLICIES, "mine"), (SINKS, "mine")]
+    assert all(str(registry.unknown(name)).endswith(OWN) for registry, name in unknown)
+    error = pickle.loads(pickle.dumps(POLICIES.unknown("mine")))  # noqa: S301 (our own)
+    assert str(error) == str(POLICIES.unknown("mine"))
+    with pytest.raises(UnknownNameError, match=re.escape(OWN)):
+        small().policy("mine")
+    load_plugin(write_greedy(tmp_path))
+    assert [str(registry.unknown(name)).endswith(OWN) for registry, name in unknown] == [False, True]
 
 
 def test_a_label_imports_nothing(named: Path) -> None:

@@ -188,10 +188,15 @@ CASES: dict[str, tuple[str, str, str]] = {
         "policies[1].name: 'tp-ucb-fr' is also the name of policies[0]; give them different labels",
     ),
     "empty label": ('start = "random"', 'name = ""', "policies[1].name: must not be empty, got ''"),
-    "no equals sign": ("span = 12", "span 12", "line 4, column 6: expected '=' after a key in a key/value pair"),
-    "key twice": ("span = 12", "span = 12\nspan = 13", "line 5, column 10: cannot overwrite a value"),
+    "no equals sign": (
+        "span = 12",
+        "span 12",
+        "line 4, column 6: expected '=' after a key in a key/value pair, in 'span 12'",
+    ),
+    "key twice": ("span = 12", "span = 12\nspan = 13", "line 5, column 10: cannot overwrite a value, in 'span = 13'"),
     "unclosed text": ('start = "random"', 'start = "random', "line 30, column 16: illegal character..."),
-    "unfinished": ('start = "random"\n', "start = ", "end of document: invalid value"),
+    "unfinished": ('start = "random"\n', "start = ", "end of document: start has no value; write one behind the =..."),
+    "no value": ("span = 12", "span = # months", "line 4, column 8: span has no value; write one behind the =..."),
 }
 
 TRACE_CASES: dict[str, tuple[str, str, str]] = {
@@ -519,3 +524,19 @@ def test_broken_promises(groups: int, arm: dict[str, Any], expected: str, monkey
     with pytest.raises(ScenarioError) as caught:
         Scenario(**KEYS | {"rewards": {"kind": "promises", "groups": groups}, "arms": [arm]})
     assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        ("mine.py", b"import numpy as np\n", "; a plug-in file is given with --plugin"),
+        ("mine.png", b"\x89PNG\r\n\x1a\n\x00", ""),
+        ("mine.csv", b"a,b\n1,2\n", ""),
+    ],
+)
+def test_another_kind_of_file_is_no_scenario(tmp_path: Path, name: str, content: bytes, remedy: str) -> None:
+    """A file that is not TOML, and does not claim to be, is told to be no scenario file."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(tmp_path / name)
+    assert str(caught.value) == f"{tmp_path / name}: is not a scenario file, which is TOML text (FILE.toml){remedy}"

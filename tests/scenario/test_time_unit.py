@@ -144,3 +144,8 @@ def test_shipped_scenarios_name_their_unit() -> None:
         "day",
         None,
     ]
+
+
+def test_validate_says_what_a_pull_and_a_part_are(tpstream: Command) -> None:
+    """Once, below how long a pull pays."""
+    assert tpstream("validate", "small.toml").out.count("A pull is one decision, e.g. a patient") == 1

@@ -2,8 +2,10 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,15 @@ ASYNCHRONOUS: dict[str, dict[str, Any]] = {
 def small(**changes: Any) -> Scenario:
     """Three arms that pay over six rounds, for sixty rounds; the best arm's mean is 15, the others' 5 and 10."""
     return Scenario(**(KEYS | changes))
+
+
+def kept_runs(folder: Path) -> int:
+    """How many finished runs a study's folder holds, under all keys."""
+    if not (folder / "study.sqlite").exists():
+        return 0
+    with closing(sqlite3.connect(folder / "study.sqlite")) as database:
+        (size,) = database.execute("SELECT count(*) FROM done").fetchone()
+    return int(size)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

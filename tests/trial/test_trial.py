@@ -10,6 +10,7 @@ from typing import Any
 import moody
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from studies import TOML, small
 
 from tpstream import compare, read_logs, simulate
@@ -251,12 +252,37 @@ def test_the_command(
     assert (tmp_path / "trial.svg").stat().st_size > 10_000
 
 
-def test_the_figure_of_equal_arms_has_no_allocation(tmp_path: Path) -> None:
-    """Where no arm is best, no patient is drawn on the best one."""
-    trial_figure(tmp_path / "equal.svg", replace(TRIAL, means=np.ones(3)))
-    trial_figure(tmp_path / "other.svg", TRIAL)
-    assert "no best arm" in (tmp_path / "equal.svg").read_text()
-    assert "no best arm" not in (tmp_path / "other.svg").read_text()
+def test_the_figure_of_equal_arms(tmp_path: Path) -> None:
+    """Where no arm is best: the patients of each arm, and how often it was chosen, with their intervals."""
+    equal = replace(TRIAL, means=np.ones(3))
+    figure = trial_figure(tmp_path / "equal.svg", equal)
+    choices = equal.choices().set_index(["policy", "arm"])
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "c"]
+    for axes, column, factor in zip(figure.axes, ("patients", "chosen"), (1, 100), strict=True):
+        points = {str(line.get_label()): line for line in axes.lines if line.get_marker() == "o"}
+        assert list(points) == ["uniform", "other"]
+        bars = [line.get_segments() for line in axes.collections]
+        for (policy, line), segments in zip(points.items(), bars, strict=True):
+            rows = choices.loc[policy]
+            np.testing.assert_allclose(line.get_xdata(), factor * rows[column])
+            ends = [[low, high] for (low, _), (high, _) in segments]
+            np.testing.assert_allclose(ends, factor * rows[[f"{column}_low", f"{column}_high"]])
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "how many patients each arm got",
+        "how often each arm was chosen in the end",
+    ]
+    alone = Figure().subplots()
+    equal.plot(ax=alone)
+    assert alone.get_title(loc="left") == "how many patients each arm got"
+    assert "patients on the best arm" in trial_figure(None, TRIAL).axes[0].get_title(loc="left")
+
+
+def test_a_trial_of_equal_arms_shows_itself_by_its_patients() -> None:
+    """The short summary has the patients of each arm, and no column about a best one."""
+    shown = repr(replace(TRIAL, means=np.ones(3)))
+    assert "patients on b" in shown
+    assert "best chosen" not in shown
+    assert "best chosen" in repr(TRIAL)
 
 
 def test_the_figure_is_repeatable(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import Command, tpstream
-from studies import ASYNCHRONOUS, finish, small, start_python
+from studies import ASYNCHRONOUS, finish, kept_runs, small, start_python
 
 from tpstream import Scenario, compare, read_study, read_trial, simulate, trial
-from tpstream.experiment.store import RunResult, Store, kept_runs
+from tpstream.experiment.store import RunResult, Store
 from tpstream.model.errors import StudyError
 from tpstream.run import loop
 from tpstream.trial.characteristics import Trial
@@ -100,7 +100,9 @@ def test_an_interrupted_command_goes_on(tpstream: Command, monkeypatch: pytest.M
         stopped = tpstream(*words, "--out", "out")
     assert (stopped.code, stopped.out) == (130, "")
     done = len(started)
-    assert f"{2 * done} finished runs are kept in out; the same command goes on from there" in stopped.err
+    assert (
+        f"{2 * done} of 8 runs (2 policies x 4) are finished and kept in out; the same command goes on" in stopped.err
+    )
     printed = tpstream(*words, "--out", "out").out
     assert started == [0, 1, 2, 3]
     assert printed == tpstream(*words).out

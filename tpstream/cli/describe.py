@@ -24,14 +24,18 @@ def validate(
     from tpstream.scenario.warnings import describe_duration
 
     chosen = flags.load()
+    duration = describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
     choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
     OutputFlags().warn(chosen.warnings(flags.policies))
     if as_json:
         print_json(chosen.resolved())
         return
-    problem, duration = chosen.problem(), describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
+    problem = chosen.problem()
     typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds.")
     typer.echo(f"{duration[0].upper()}{duration[1:]}.")
+    typer.echo(
+        "(A pull is one decision, e.g. a patient or a customer; a part is one payment, visit or other result of it.)"
+    )
     rows = [
         {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)

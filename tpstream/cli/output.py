@@ -34,6 +34,10 @@ MOST_SHOWN = 10
 """Failed runs that are shown one by one."""
 NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
 """What stands at the right of its column: a number, with a currency or without."""
+INTERVAL = re.compile(r"([^()]+) \(([^()]+) to ([^()]+)\)")
+"""A value and its interval in brackets."""
+FRAME = 3
+"""What a column needs besides its text: a line and two spaces; the table has one more line."""
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
 NO_PROOF = "note: the bounds are proved for regular arrivals without delays or a window; here the timing differs"
 """Below bounds that are shown for a world in which they are not proved."""
@@ -106,18 +110,58 @@ def print_table(rows: Sequence[Mapping[str, str]], title: str | None = None) -> 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    for column in columns:
-        numeric = all(NUMBER.fullmatch(row.get(column, "")) for row in rows)
-        first = column == columns[0]
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first)
-    for row in rows:
-        table.add_row(*(row.get(column, "") for column in columns))
     console = Console()
     if not (console.is_terminal or "COLUMNS" in os.environ):
         console = Console(width=WIDE)
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    texts = {column: [row.get(column, "") for row in rows] for column in columns}
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    widths = fit_columns(texts, console.width)
+    for column, cells in texts.items():
+        numeric, width, first = all(map(NUMBER.fullmatch, cells)), widths.get(column), column == columns[0]
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first, width=width)
+    for row in rows:
+        table.add_row(*(broken_cell(row.get(column, ""), widths.get(column)) for column in columns))
     console.print(table)
+
+
+def fit_columns(texts: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:
+    """Widths of columns in which headers are broken at their words, and cells only where `interval_lines` does.
+
+    Room that is left goes to the columns that need least to be whole. Nothing is returned if no cell need be broken, or
+    if such widths do not fit.
+    """
+    room = width - FRAME * len(texts) - 1
+    whole = {title: max(map(len, [title, *cells])) for title, cells in texts.items()}
+    if sum(whole.values()) <= room:
+        return {}
+    for most in (2, 3):
+        lines = {
+            title: [line for cell in cells for line in interval_lines(cell, most)] for title, cells in texts.items()
+        }
+        widths = {title: max(map(len, [*title.split(), *lines[title]]), default=0) for title in texts}
+        left = room - sum(widths.values())
+        if left >= 0:
+            for title, needed in sorted(widths.items(), key=lambda one: whole[one[0]] - one[1]):
+                widths[title] = min(whole[title], needed + left)
+                left -= widths[title] - needed
+            return widths
+    return {}
+
+
+def interval_lines(cell: str, most: int) -> list[str]:
+    """A value and its interval in brackets on so many lines at most, broken before the bracket and before "to"."""
+    found = INTERVAL.fullmatch(cell)
+    if most == 1 or found is None:
+        return [cell]
+    value, low, high = found.groups()
+    return [value, f"({low} to {high})"] if most == 2 else [value, f"({low}", f"to {high})"]  # noqa: PLR2004 (two lines)
+
+
+def broken_cell(cell: str, width: int | None) -> str:
+    """The cell on as few lines as the width allows."""
+    ways = (interval_lines(cell, most) for most in (1, 2, 3))
+    return cell if width is None else "\n".join(next((way for way in ways if max(map(len, way)) <= width), [cell]))
 
 
 def amount(value: float, form: str = ",.1f", large: float = LARGE) -> str:

@@ -8,7 +8,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import Figure, LogX, LogY, OutputFlags
 from tpstream.cli.output import report_failures
-from tpstream.cli.study import Against, Value, show_study
+from tpstream.cli.study import Against, Value, show_places, show_study
 from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
@@ -53,16 +53,28 @@ def show(
         raise UnknownNameError("policy of this study (--against)", against, result.records)
     if figure is not None:
         _draw(result, figure, log_x=log_x, log_y=log_y)
+    warnings = _missing_runs(stored, output)
+    out = folder if output.as_json else None  # else it is told below, with what made it
     if isinstance(result, Study):
         recovered = result.value(*_baselines(stored)) if value else None
-        show_study(result, output, figure=figure, out=folder, value=recovered, against=against)
+        show_study(result, output, warnings, figure=figure, out=out, value=recovered, against=against)
     elif isinstance(result, Sweep):
-        show_sweep(result, output, figure=figure, out=folder)
+        show_sweep(result, output, warnings, figure=figure, out=out)
     else:
-        show_trial(result, figure, output, out=folder)
+        show_trial(result, figure, output, warnings, out=out)
     if not output.as_json:
-        _show_origin(stored, output)
+        show_places(output, None, folder, finished=not warnings)
+        _show_origin(stored, folder, output)
     report_failures(result.failures)
+
+
+def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
+    """That runs are missing, if any are; unless it goes into JSON, it is printed."""
+    if stored.unfinished is None:
+        return []
+    if not output.as_json:
+        typer.echo(f"note: {stored.unfinished}")
+    return [stored.unfinished]
 
 
 def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool, log_y: bool) -> None:
@@ -86,11 +98,15 @@ def _baselines(stored: "StoredStudy") -> tuple[str, str]:
     return labels.get(CLAIRVOYANT, CLAIRVOYANT), labels.get(WAITING, WAITING)
 
 
-def _show_origin(stored: "StoredStudy", output: OutputFlags) -> None:
+def _show_origin(stored: "StoredStudy", folder: Path, output: OutputFlags) -> None:
     """How the study was made: commands, versions and users' code."""
+    from tpstream.experiment.folder import CODE
+
     about = stored.about
     output.add("command", *about["commands"])
     output.add("versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
     code = {file for one in about["policies"].values() for file in one["code"] or {}}
     code |= {file for files in about["code"].values() for file in files}
-    output.add("code", ", ".join(sorted(code)) or None)
+    kept = {name for name in code if (folder / CODE / name).is_file()}
+    output.add(f"plug-in code kept in {CODE}/", ", ".join(sorted(kept)) or None)
+    output.add("packages and other files that it uses", ", ".join(sorted(code - kept)) or None)

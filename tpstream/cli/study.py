@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
 COLUMNS = describe_printed("table")
 NOTES = f"{CODES}\n\n{COLUMNS}"
+MOST_FILES = 3
+"""Result files that are named; the others are beside them."""
 
 
 Value = Annotated[
@@ -152,9 +154,9 @@ def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[d
             yield {"folder": folder.out, "executor": executor, "progress": progress}
     except KeyboardInterrupt:
         if folder.out is not None:
-            from tpstream.experiment.store import kept_runs
+            from tpstream.experiment.reading import count_runs
 
-            kept = f"{kept_runs(folder.out)} finished runs are kept in {folder.out}"
+            kept = f"{count_runs(folder.out)} are finished and kept in {folder.out}"
             sys.stderr.write(f"tpstream: {kept}; the same command goes on from there\n")
         raise
 
@@ -270,7 +272,14 @@ def _show_value(value: "pd.DataFrame") -> None:
     print_table(rows, title=title)
 
 
-def show_places(output: OutputFlags, figure: Path | None, out: Path | None) -> None:
-    """Say where the results and the figure are."""
-    output.add("out", out and f"{out} (results.parquet, results.csv, table.csv, ...)")
+def show_places(output: OutputFlags, figure: Path | None, out: Path | None, *, finished: bool = True) -> None:
+    """Say where the results and the figure are; the files of an unfinished study are those of an earlier command."""
+    if out is not None:
+        from tpstream.experiment.folder import result_files
+
+        files = result_files(out)
+        named = ", ".join(files[:MOST_FILES]) + (", ..." if len(files) > MOST_FILES else "")
+        if not finished:
+            named = f"files of an earlier command: {named}" if files else "result files are written at the end"
+        output.add("out", f"{out} ({named})")
     output.add("figure", figure)

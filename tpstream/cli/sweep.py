@@ -1,5 +1,6 @@
 """The command that compares policies for many values of keys: sweep."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,13 +72,24 @@ def sweep(
     report_failures(result.failures)
 
 
-def show_sweep(sweep: "Sweep", output: OutputFlags, *, figure: Path | None, out: Path | None) -> None:
+def show_sweep(
+    sweep: "Sweep", output: OutputFlags, warnings: Sequence[str] = (), *, figure: Path | None, out: Path | None
+) -> None:
     """Print the result of a sweep."""
     table, notes = sweep.table(), _tied_cells(sweep)
     if output.as_json:
         shown = {"scenario": sweep.name, "seed": sweep.seed, "cells": records(table), "notes": notes}
         rest = {"contrasts": records(sweep.contrasts()), "failures": records(sweep.failed())}
-        print_json({**shown, **money_json(sweep, sweep.paths), **rest, "figure": figure, "out": out})
+        print_json(
+            {
+                **shown,
+                **money_json(sweep, sweep.paths),
+                **rest,
+                "warnings": list(warnings),
+                "figure": figure,
+                "out": out,
+            }
+        )
         return
     shown_rows = [row for study in sweep.studies for row in printed_rows(study)]
     cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]

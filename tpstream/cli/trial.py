@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpstream.analysis.columns import describe_printed
+from tpstream.analysis.regret import all_equal
 from tpstream.cli.app import command
 from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, SettingStudyFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_row
-from tpstream.cli.study import CODES, prepared
+from tpstream.cli.study import CODES, prepared, show_places
 
 if TYPE_CHECKING:
     from tpstream.trial.characteristics import Trial
 
+ABOUT_THE_BEST = ["on_best", "best_chosen", "lost", "against_fixed"]
+"""Printed columns that compare with the best arm: without value where all arms are equally good."""
 NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 
 
@@ -76,18 +79,20 @@ def show_trial(
         print_json({**shown, **notes, **rest})
         return
     title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
-    print_table([_row(row, result.time_unit) for row in table.to_dict("records")], title=title)
     if result.no_best_arm is not None:
         rows = [show_row("choices", row) for row in result.choices().to_dict("records")]
-        print_table(rows, title="how many patients got each arm, and how often it was chosen in the end")
+        arms = f"{result.name}: patients of each arm (of {result.horizon:,}), and how often it was chosen in the end"
+        print_table(rows, title=arms)
+    if all_equal(result.means):
+        table, title = table.drop(columns=ABOUT_THE_BEST), "runs of each policy"
+    print_table([_row(row, result.time_unit) for row in table.to_dict("records")], title=title)
     for note in result.notes:
         typer.echo(f"note: {note}")
-    output.add("out", out and f"{out} (results.csv, table.csv, choices.csv, ...)")
-    output.add("figure", figure)
+    show_places(output, figure, out)
 
 
 def _row(row: dict[Any, Any], time_unit: str | None) -> dict[str, str]:
     if not row["runs"]:
-        return {"policy": row["policy"], "runs": "0", "on best arm": "all failed"}
+        return {"policy": row["policy"], "runs": "0 (all failed)"}
     cells = show_row("trial", row, time_unit=time_unit)
-    return cells | {"against fixed": ""} if row["policy"] == "uniform" else cells
+    return cells | {"against fixed": ""} if row["policy"] == "uniform" and "against fixed" in cells else cells

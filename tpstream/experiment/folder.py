@@ -31,6 +31,8 @@ CODE = "code"
 """The folder with the copies of users' code."""
 COMPARISON = "comparison"
 """The kind of a study, or of each cell of a sweep, whose runs report no more than every run does."""
+FIRST = ("table.csv", "results.csv", "results.parquet")
+"""The result files that are named first."""
 GROWS = ("policies", "sweep", "runs", "logs", "log_format", "commands", "shown", "hash")
 """What may be another in a later command: policies, values of a sweep and runs can be added."""
 
@@ -158,7 +160,8 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
         for path, values in wanted["sweep"].items()
     }
     policies = {**kept["policies"], **wanted["policies"]}
-    commands = list(dict.fromkeys([*kept["commands"], *wanted["commands"]]))
+    earlier = [one for one in kept["commands"] if one not in wanted["commands"]]
+    commands = [*earlier, *wanted["commands"]]  # the last one is that whose result is shown
     grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
     return {**wanted, **grown}
 
@@ -168,6 +171,12 @@ def write_whole(path: Path, content: bytes) -> None:
     partly = path.with_name(f".{path.name}.{os.getpid()}")
     partly.write_bytes(content)
     partly.replace(path)
+
+
+def result_files(folder: Path) -> list[str]:
+    """The names of the result files that a folder holds, those that people look for first."""
+    found = {one.name for one in folder.iterdir() if one.suffix in {".csv", ".parquet", ".json"}} - {NAME}
+    return [*(one for one in FIRST if one in found), *sorted(found.difference(FIRST))]
 
 
 def export(folder: Path, tables: "Mapping[str, pd.DataFrame]") -> None:

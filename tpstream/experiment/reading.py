@@ -11,7 +11,8 @@ from tpstream.experiment.folder import NAME, read_description
 from tpstream.experiment.result import Study
 from tpstream.experiment.store import NAME as STORE, Store
 from tpstream.experiment.sweep import Sweep
-from tpstream.model.errors import StudyError
+from tpstream.model.errors import StudyError, did_you_mean
+from tpstream.model.units import count_of
 from tpstream.run.options import LogOptions
 
 
@@ -23,6 +24,39 @@ class StoredStudy:
     """The content of study.json: scenario, seed, versions, commands, ..."""
     cells: tuple[CellSummary, ...]
     studies: tuple[Study, ...]
+    runs: range
+    """The runs of every policy that the last command asked for."""
+
+    @property
+    def finished(self) -> int:
+        """How many of the runs that were asked for are finished, each policy's counted on its own."""
+        return sum(len(records) for study in self.studies for records in study.records.values())
+
+    @property
+    def asked(self) -> int:
+        """How many runs the last command asked for, counted in the same way."""
+        return len(self.runs) * sum(len(study.records) for study in self.studies)
+
+    @property
+    def counted(self) -> str:
+        """How many runs are finished, in words: "141 of 600 runs (3 policies x 200)"."""
+        policies = {len(study.records) for study in self.studies}
+        factors = [count_of(len(self.studies), "setting")] if len(self.studies) > 1 else []
+        factors += [count_of(one, "policy") for one in policies]
+        product = f" ({' x '.join([*factors, f'{len(self.runs):,}'])})" if len(policies) == 1 else ""
+        return f"{self.finished:,} of {self.asked:,} runs{product}"
+
+    @property
+    def unfinished(self) -> str | None:
+        """That runs are missing, and the command that goes on, in words; None if every run is finished or failed."""
+        failed = sum(len(study.failures) for study in self.studies)
+        if self.finished + failed == self.asked:
+            return None
+        command = self.about["commands"][-1] if self.about["commands"] else ""
+        onward = f": {command}" if command.startswith("tpstream ") else " from there"
+        return (
+            f"{self.counted} are finished{f', {failed:,} failed' if failed else ''}; the same command goes on{onward}"
+        )
 
     @property
     def kind(self) -> str:
@@ -40,6 +74,29 @@ class StoredStudy:
 
 def read_folder(folder: Path) -> StoredStudy:
     """Read a study's folder; nothing in it is executed, and nothing outside of it is needed."""
+    stored = _read(folder)
+    if not stored.finished:
+        raise StudyError(f"{folder}: no run is finished yet; repeat the study's command")
+    return stored
+
+
+def count_runs(folder: Path) -> str:
+    """How many runs are finished in the folder of a study or of a league, in words."""
+    if (folder / NAME).is_file():
+        return _read(folder).counted
+    worlds = [_read(place.parent) for place in sorted(folder.glob(f"*/{NAME}"))]
+    if not worlds:
+        return "0 runs"
+    finished, asked = sum(one.finished for one in worlds), sum(one.asked for one in worlds)
+    return f"{finished:,} of the {asked:,} runs of {count_of(len(worlds), 'world')}"
+
+
+def _read(folder: Path) -> StoredStudy:
+    if not folder.exists():
+        near = did_you_mean(folder.name, [one.name for one in folder.parent.glob("*/")])
+        raise StudyError(f"{folder}: no such folder{near}; give the folder of `compare`, `sweep` or `trial` (--out)")
+    if not folder.is_dir():
+        raise StudyError(f"{folder}: is a file; give the folder of `compare`, `sweep` or `trial` (--out)")
     if not (folder / NAME).is_file():
         raise StudyError(f"{folder}: holds no study; give the folder of `compare`, `sweep` or `trial` (--out)")
     about = read_description(folder)
@@ -56,6 +113,4 @@ def read_folder(folder: Path) -> StoredStudy:
         raise StudyError(f"{folder}: has no {STORE}, where finished runs are kept; repeat the study's command")
     with Store(folder) as store:
         studies = tuple(stored_study(store, cell, runs, seed, rounds, log) for cell in cells)
-    if not any(len(records) for study in studies for records in study.records.values()):
-        raise StudyError(f"{folder}: no run is finished yet; repeat the study's command")
-    return StoredStudy(about, cells, studies)
+    return StoredStudy(about, cells, studies, runs)

@@ -207,12 +207,6 @@ class Store:
         with self._explained():
             return self._database.execute(f"{query} AND run >= ? AND run < ? ORDER BY run", values).fetchall()
 
-    def size(self) -> int:
-        """How many runs are finished, under all keys."""
-        with self._explained():
-            (size,) = self._database.execute("SELECT count(*) FROM done").fetchone()
-        return int(size)
-
     def __enter__(self) -> Self:
         return self
 
@@ -233,14 +227,6 @@ class Store:
             raise StudyError(f"{self._place}: {error}; make room or check its permissions, then go on") from None
         except sqlite3.DatabaseError as error:
             raise StudyError(f"{self._place}: is not the store of a study ({error}); choose another folder") from None
-
-
-def kept_runs(folder: Path) -> int:
-    """How many finished runs a study's folder holds."""
-    if not (folder / NAME).exists():
-        return 0
-    with Store(folder) as store:
-        return store.size()
 
 
 def hash_of(value: Any) -> str:

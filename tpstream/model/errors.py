@@ -57,14 +57,15 @@ class ScenarioError(TpstreamError):
 
 
 class UnknownNameError(TpstreamError):
-    """There is nothing of that name."""
+    """There is nothing of that name; `remedy` is what to do besides choosing a known one."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, what: str, name: str, known: Iterable[str], remedy: str = "") -> None:
         known = tuple(sorted(known))
-        self._given = what, name, known
-        super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}")
+        self._given = what, name, known, remedy
+        text = f"unknown {what} {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+        super().__init__(f"{text}; {remedy}" if remedy else text)
 
-    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, tuple[str, ...]]]:
+    def __reduce__(self) -> tuple[type["UnknownNameError"], tuple[str, str, tuple[str, ...], str]]:
         """How to pickle it, for worker processes: its constructor takes more than the text."""
         return UnknownNameError, self._given
 

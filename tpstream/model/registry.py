@@ -4,7 +4,7 @@ Names are of built-ins, of installed plug-ins, or of plug-in files that the user
 its name is first asked for, and no other code is ever imported because of a name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -17,6 +17,8 @@ from tpstream.model.errors import PluginError, UnknownNameError
 
 MODELS = ("settings", "arm_settings", "parameters")
 """Attributes of a definition that are pydantic models."""
+OWN = "if it is your own, name its file with --plugin (load_plugin in Python)"
+"""The remedy for a name that may be that of a plug-in file which was not loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,12 @@ class Registry:
             return load_object(self.builtin[name])
         if points:
             return self._load(points[0])
-        raise UnknownNameError(self.what, name, self.names())
+        raise self.unknown(name)
+
+    def unknown(self, name: str, others: Iterable[str] = ()) -> UnknownNameError:
+        """The error for a name that is not known; `others` are names besides these that would be understood."""
+        remedy = "" if self.added else OWN
+        return UnknownNameError(self.what, name, {*self.names(), *others}, remedy)
 
     def obstacle(self, name: str, definition: object) -> str | None:
         """Why the definition cannot be used under that name, with the remedy; None if it can."""

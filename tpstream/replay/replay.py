@@ -311,7 +311,7 @@ def _own_policy(log: Log) -> PolicyChoice:
     try:
         form = find_policy(header.kind)
     except UnknownNameError as error:
-        raise LogError(f"{log.path}: {error}; load it with --plugin, or name another policy (--policy)") from None
+        raise LogError(f"{log.path}: {error}; or name another policy (--policy)") from None
     return PolicyRequest(header.policy, form, header.parameters).choose(header.problem())
 
 

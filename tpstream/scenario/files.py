@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tpstream.model.errors import ScenarioError, did_you_mean
+from tpstream.scenario.messages import quote
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -46,14 +47,29 @@ def find_file(path: str | Path) -> Path:
     raise ScenarioError(f"{path}: no such file{near}; `tpstream list scenarios` shows the ones that ship")
 
 
-def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file."""
+def read_toml(file: Path, what: str = "scenario file") -> dict[str, Any]:
+    """The content of a TOML file; `what` it should be is said of one that is something else."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{file}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+        text = file.read_text(encoding="utf-8-sig")
+        return tomllib.loads(text)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its place and permissions") from None
-    except tomllib.TOMLDecodeError as error:
-        reason, place = re.fullmatch(r"(.*?)(?: \(at (.*)\))?", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
-        raise ScenarioError(f"{file}: {place or 'TOML'}: {reason[0].lower()}{reason[1:]}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        if file.suffix not in {".toml", ""}:
+            plugin = "; a plug-in file is given with --plugin" if file.suffix == ".py" else ""
+            raise ScenarioError(f"{file}: is not a {what}, which is TOML text (FILE.toml){plugin}") from None
+        if isinstance(error, UnicodeDecodeError):
+            raise ScenarioError(f"{file}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+        raise ScenarioError(f"{file}: {_explain(error, text)}") from None
+
+
+def _explain(error: tomllib.TOMLDecodeError, text: str) -> str:
+    """Where TOML is wrong, and why, with the line."""
+    reason, place = re.fullmatch(r"(.*?)(?: \(at (.*)\))?", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+    number = re.match(r"line (\d+)", place or "")
+    lines = text.splitlines()[: int(number[1]) if number else None]
+    line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    without_value = re.fullmatch(r"([^=]*\S)\s*=\s*(#.*)?", line)
+    if without_value:
+        return f"{place}: {without_value[1]} has no value; write one behind the = or remove the line"
+    return f"{place or 'TOML'}: {reason[0].lower()}{reason[1:]}, in {quote(line)}"

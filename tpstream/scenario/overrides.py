@@ -105,7 +105,7 @@ def read_range(found: re.Match[str]) -> list[Any]:
 
 def read_sweep(file: Path) -> tuple[dict[str, list[Any]], bool]:
     """The sets of a sweep file, and whether they go together instead of being multiplied."""
-    table = read_toml(file)
+    table = read_toml(file, "file of a sweep")
     together = table.pop("together", False)
     sets = table.pop("set", None)
     if not isinstance(sets, dict) or not isinstance(together, bool) or table:

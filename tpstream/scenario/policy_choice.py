@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from tpstream.model.errors import PolicyError, StudyError, UnknownNameError
+from tpstream.model.errors import PolicyError, StudyError
 from tpstream.model.registry import load_object
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
@@ -105,7 +105,7 @@ def request_policy(spec: PolicySpec, listed: Sequence[PolicyTable]) -> PolicyReq
     else:
         kind, parameters = split(spec)
         if kind not in names:
-            raise UnknownNameError("policy", kind, {*names, *(table.name for table in listed)})
+            raise POLICIES.unknown(kind, (table.name for table in listed))
         form = find_policy(kind)
     return PolicyRequest(policy_spec(form.name, parameters), form, parameters)
 

@@ -7,16 +7,19 @@ a laboratory, depends on the policy and is not counted.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import ScenarioError, TpstreamError, user_code
-from tpstream.model.interfaces import Recorded
+from tpstream.model.errors import DelayError, TpstreamError, user_code
 from tpstream.model.units import count_of
-from tpstream.model.world import BLOCK, Purpose, World, open_stream
+from tpstream.model.world import Timing, World
 from tpstream.scenario.policy_choice import PolicyChoice
-from tpstream.timing.pipeline import decision_times, draw_later, pass_stages, sample_first
+from tpstream.timing.pipeline import decision_times, pass_stages
+
+if TYPE_CHECKING:
+    from tpstream.engines.draws import Block
 
 MOST = 0.8
 """The share of parts that are not credited from which on there is a warning."""
@@ -43,14 +46,16 @@ class DrawnParts:
 
 
 def draw_parts(world: World) -> DrawnParts:
-    """Draw a block of pulls of every arm."""
+    """Draw a block of pulls of every arm; what breaks a contract is the error that a run would raise at these pulls."""
+    from tpstream.engines.draws import Draws  # noqa: PLC0415 (Numba is slow to import)
+
     timing, drawn = world.timing, []
-    times = decision_times(world)
+    times, draws = decision_times(world), Draws(world)
     for arm in range(world.problem.arms):
-        rewards = _draw_rewards(world, arm)
-        chosen = np.linspace(0, len(times) - 1, len(rewards)).astype(np.int64)
+        block = draws.block(arm, 0)
+        chosen = np.linspace(0, len(times) - 1, len(block)).astype(np.int64)
         pulled = times[chosen][:, None]
-        arrivals, lost = _draw_arrivals(world, arm, rewards, pulled)
+        arrivals, lost = _pass(world.timing, block, pulled)
         late = ~lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
         after = ~lost & ~late & (arrivals > times[-1]) & (not world.drain)
         closed = np.minimum(arrivals.max(axis=1), pulled[:, 0] + (np.inf if timing.window is None else timing.window))
@@ -60,25 +65,19 @@ def draw_parts(world: World) -> DrawnParts:
     return DrawnParts(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
-def _draw_rewards(world: World, arm: int) -> Floats:
-    model = world.rewards.arms[arm]
-    if isinstance(model, Recorded):
-        return model.recorded(0, BLOCK)
-    return model.sample(open_stream(world.seed, world.run, Purpose.REWARDS, arm), BLOCK)
-
-
-def _draw_arrivals(world: World, arm: int, rewards: Floats, pulled: Floats) -> tuple[Floats, Bools]:
+def _pass(timing: Timing, block: "Block", pulled: Floats) -> tuple[Floats, Bools]:
     """When the parts of pulls that were made then arrive, without waiting in queues, and whether they are lost."""
-    timing, stream = world.timing, open_stream(world.seed, world.run, Purpose.DELAYS, arm)
-    schedule = sample_first(timing, rewards, arm, stream, arm_name=world.problem.names[arm])
-    times = pulled + schedule.offsets
+    pulls, span = block.rewards.shape
+    times, lost = np.tile(timing.nominal(span), (pulls, 1)), np.zeros((pulls, span), dtype=np.bool_)
+    if block.schedule is not None:
+        times, lost = block.schedule.offsets, block.schedule.lost
+    times = pulled + times
     if timing.calendar is not None:
         times = timing.calendar.reported(times)
-    services = [
-        open_stream(world.seed, world.run, Purpose.SERVICE, arm, number) for number in range(len(timing.queues))
-    ]
-    drawn = draw_later(timing, rewards, schedule.lost, arm, stream, services)
-    return pass_stages(timing.later, times, schedule.lost, pulled, drawn.lags, drawn.limits, None)
+    if block.later is None:
+        return times, lost
+    with user_code(DelayError, "a delay", "for the first pulls"):
+        return pass_stages(timing.later, times, lost, pulled, block.later.lags, block.later.limits, None)
 
 
 def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | None) -> list[str]:
@@ -87,8 +86,7 @@ def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | Non
     If pulls cannot be drawn, nothing is said about them: the run itself tells the error, with its pull and round.
     """
     try:
-        with user_code(ScenarioError, "drawing pulls"):
-            parts = draw_parts(world)
+        parts = draw_parts(world)
     except TpstreamError:
         return list(world.rewards.warnings)
     return [*world.rewards.warnings, *_missing_parts(parts, world, unit), *_misled_policies(parts, world, choices)]
@@ -144,15 +142,12 @@ def _misled_policies(parts: DrawnParts, world: World, choices: Sequence[PolicyCh
 def describe_duration(world: World, unit: str | None) -> str:
     """How long a pull pays, in decisions and in time, as a sentence; `unit` is that of time.
 
-    Waiting in a process depends on the policy and is not counted; the sentence says so.
+    Waiting in a process depends on the policy and is not counted; the sentence says so. If pulls cannot be drawn, this
+    raises what a run would raise.
     """
     timing = world.timing
     whole = count_of(world.problem.span, "round" if timing.arrivals.regular else "part")
-    try:
-        with user_code(ScenarioError, "drawing pulls"):
-            parts = draw_parts(world)
-    except TpstreamError:
-        return f"a pull pays over {whole}"
+    parts = draw_parts(world)
     if timing.plain:
         time = "" if unit is None else f" of one {unit} each"
         return f"a pull pays over {whole}{time}; {_decisions(parts, 'complete')}"

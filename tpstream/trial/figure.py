@@ -1,4 +1,7 @@
-"""How a trial is shown: the figure of allocation over the enrolment and the benefit lost, and a short summary."""
+"""How a trial is shown: the figure of allocation over the enrolment and the benefit lost, and a short summary.
+
+Where all arms are equally good, the figure shows instead how many patients each arm got and how often it was chosen.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +11,7 @@ import numpy as np
 
 from tpstream.analysis.regret import all_equal
 from tpstream.figures.style import (
+    DASHED,
     GREY,
     draw_grid,
     figure_of,
@@ -40,7 +44,8 @@ def trial_figure(
 ) -> "Figure":
     """On the left allocation over the enrolment, on the right the benefit lost and how often the best arm was chosen.
 
-    A policy that failed in every run is left out. On given axes only the allocation is drawn. The figure is written if
+    If all arms are equally good, the patients of each arm are on the left, and how often it was chosen on the right. A
+    policy that failed in every run is left out. On given axes only the left part is drawn. The figure is written if
     there is a path.
     """
     names = shown_names(trial.outcomes, labels)
@@ -48,10 +53,23 @@ def trial_figure(
     runs = max(len(outcomes) for outcomes in trial.outcomes.values())
     title = f"{trial.name}: {runs} run{'s, 95 % intervals' if runs > 1 else ''}"
     whole_title = "\n".join([title, *trial.notes])
+    equal = all_equal(trial.means)
     if ax is not None:
         with open_axes(path, ax, 8, 4.4) as axes:
-            _draw_allocation(axes, trial, colours, names, log_y=log_y, own=False)
+            if equal:
+                _draw_arms(axes, trial, "patients", colours, names)
+                axes.legend(frameon=False, fontsize="small")
+            else:
+                _draw_allocation(axes, trial, colours, names, log_y=log_y, own=False)
         return figure_of(axes)
+    if equal:
+        with new_figure(path, 10.5, 2.2 + 0.25 * (len(colours) + 1) * len(trial.arms)) as figure:
+            left, right = figure.subplots(1, 2, sharey=True)
+            figure.suptitle(whole_title, x=0.01, ha="left", fontweight="bold", wrap=True)
+            _draw_arms(left, trial, "patients", colours, names)
+            _draw_arms(right, trial, "chosen", colours, names)
+            figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=4)
+        return figure
     with new_figure(path, 10.5, 4.4) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
         figure.suptitle(whole_title, x=0.01, ha="left", fontweight="bold", wrap=True)
@@ -71,9 +89,6 @@ def _draw_allocation(
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:.0f} %")
     draw_grid(axes)
-    if all_equal(trial.means):
-        axes.text(0.5, 0.5, "no best arm", transform=axes.transAxes, ha="center", color=GREY)
-        return
     for policy, curve in curves.items():
         x = middles(curve.mean, trial.horizon)
         line = {"color": colours[policy], "linewidth": 2, "linestyle": styles[policy], "label": names[policy]}
@@ -84,6 +99,32 @@ def _draw_allocation(
         axes.yaxis.set_major_formatter("{x:g} %")
     ends = {names[policy]: 100 * float(curve.mean[-1]) for policy, curve in curves.items()}
     name_lines(axes, ends, {names[policy]: colour for policy, colour in colours.items()}, own=own)
+
+
+def _draw_arms(axes: "Axes", trial: "Trial", column: str, colours: Mapping[str, str], names: Mapping[str, str]) -> None:
+    """A column of the table `choices`: a point and its interval for each arm and policy, and a line at equal shares."""
+    chosen, arms = column == "chosen", len(trial.arms)
+    factor, equal = (100.0, 100.0 / arms) if chosen else (1.0, trial.horizon / arms)
+    axes.axvline(equal, color=GREY, linestyle=DASHED, linewidth=1.2)
+    table, most = trial.choices(), 100.0
+    if not chosen:
+        most = min(trial.horizon, max(1.5 * equal, 1.05 * float(table[["patients", "patients_high"]].max().max())))
+    for number, (policy, colour) in enumerate(colours.items()):
+        rows = table[table["policy"] == policy]
+        heights = np.arange(arms) + 0.7 * ((number + 0.5) / len(colours) - 0.5)
+        low, middle, high = (factor * rows[f"{column}{end}"].to_numpy() for end in ("_low", "", "_high"))
+        if len(trial.outcomes[policy]) > 1:
+            axes.hlines(heights, low, high, color=colour, linewidth=2.5)
+        axes.plot(middle, heights, "o", color=colour, markersize=6, label=names[policy])
+    axes.set(ylim=(arms - 0.5, -0.5), yticks=range(arms), yticklabels=trial.arms, xlim=(0, most))
+    of_what = (
+        f"share of runs (dashed: {equal:.0f} %" if chosen else f"patients of {trial.horizon:,} (dashed: {equal:,.0f}"
+    )
+    axes.set_xlabel(f"{of_what}, equal shares)")
+    title = "how often each arm was chosen in the end" if chosen else "how many patients each arm got"
+    axes.set_title(title, loc="left", color=GREY, fontsize=10.5)
+    axes.xaxis.set_major_formatter("{x:.0f} %" if chosen else "{x:,.0f}")
+    draw_grid(axes, "x")
 
 
 def _draw_losses(axes: "Axes", trial: "Trial", colours: Mapping[str, str], names: Mapping[str, str]) -> None:
@@ -106,21 +147,18 @@ def _draw_losses(axes: "Axes", trial: "Trial", colours: Mapping[str, str], names
 
 
 def summarise(trial: "Trial") -> Summary:
-    """A row for each policy, and curves of the share of patients on the best arm."""
+    """A row for each policy, and curves of the share of patients on the best arm; patients by arm if there is none."""
     curves, colours = {}, policy_colours(trial.outcomes)
-    rows = []
-    for row in trial.table().to_dict("records"):
-        on_best, chosen, lost = row["on_best"], row["best_chosen"], row["lost"]
-        rows.append(
-            {
-                "policy": str(row["policy"]),
-                "runs": f"{row['runs']:,}",
-                "on best arm": "none" if np.isnan(on_best) else f"{on_best:,.0f}",
-                "best chosen": "none" if np.isnan(chosen) else f"{chosen:.0%}",
-                "benefit lost": number_text(lost),
-            }
-        )
-    if not all_equal(trial.means):
+    rows = [{"policy": policy, "runs": f"{len(outcomes):,}"} for policy, outcomes in trial.outcomes.items()]
+    if all_equal(trial.means):
+        for row, (_, choices) in zip(rows, trial.choices().groupby("policy", sort=False), strict=True):
+            row |= {f"patients on {arm}": number_text(mean) for arm, mean in choices[["arm", "patients"]].to_numpy()}
+    else:
+        for row, found in zip(rows, trial.table().to_dict("records"), strict=True):
+            on_best, chosen = found["on_best"], found["best_chosen"]
+            row["on best arm"] = "none" if np.isnan(on_best) else f"{on_best:,.0f}"
+            row["best chosen"] = "none" if np.isnan(chosen) else f"{chosen:.0%}"
+            row["benefit lost"] = number_text(found["lost"])
         shares = {policy: trial.allocation(policy).mean for policy, outcomes in trial.outcomes.items() if outcomes}
         curves = {
             policy: Curve(middles(share, trial.horizon), share, colours[policy]) for policy, share in shares.items()

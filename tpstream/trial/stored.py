@@ -5,6 +5,7 @@ from pathlib import Path
 from tpstream.experiment.reading import StoredStudy, read_folder
 from tpstream.experiment.result import Study
 from tpstream.experiment.sweep import Sweep
+from tpstream.model.notes import logger
 from tpstream.trial.characteristics import Trial, trial_of
 from tpstream.trial.outcomes import OutcomeMeasures
 
@@ -40,7 +41,10 @@ def read_study(folder: str | Path) -> Study | Sweep | Trial:
     ...     read_study(folder).table().equals(study.table())
     True
     """
-    return result_of(read_folder(Path(folder)))
+    stored = read_folder(Path(folder))
+    if stored.unfinished is not None:
+        logger(folder=str(folder)).warning("the study is not finished", finished=stored.unfinished)
+    return result_of(stored)
 
 
 def result_of(stored: StoredStudy) -> Study | Sweep | Trial:
