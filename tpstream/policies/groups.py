@@ -1,9 +1,11 @@
 """What policies with groups of parts may be given: caps of the groups, and a choice of their number.
 
-Caps say how much of a pull's maximum each of its groups can pay. Without caps every group pays at most maximum / groups. A cap profile says that group k pays at most p_k times the
-maximum, with shares p_k that sum to 1; narrow shares make the bounds of the paper's kind narrower.
+Caps say how much of a pull's maximum each of its groups can pay. Without caps every group pays at most maximum /
+groups. A cap profile says that group k pays at most p_k times the maximum, with shares p_k that sum to 1; narrow
+shares make the bounds of the paper's kind narrower.
 
 `groups = "auto"` chooses the number of groups from what was seen, for policies that use it as one number.
+
 If a pull's parts form alpha independent groups of which none pays more than Rbar / alpha, then Var(R) <= Rbar^2 / (4
 alpha). So the largest divisor of the span is taken that nothing seen so far contradicts: for which, in every arm, the
 upper confidence bound of Var(R) is not above Rbar^2 / (4 alpha), and no group ever paid more than Rbar / alpha. Both
