@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tpstream.view.explorer import Page
+
 MOST_DRAWN = 200_000
 """Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
 
@@ -147,9 +149,36 @@ class Log(Displayed):
         matplotlib.figure.Figure
             The figure, which a notebook shows.
         """
-        from tpstream.figures.logs import log_figure  # noqa: PLC0415 (the one import upwards; see docs/design.md)
+        from tpstream.figures.logs import log_figure  # noqa: PLC0415 (an import upwards; see docs/design.md)
 
         return log_figure(path, self, ax=ax, log_y=log_y, labels=labels)
+
+    def view(self, path: str | Path | None = None, *, pulls: Sequence[int] = ()) -> "Page":
+        """Make a page that shows this log in a browser: one HTML file that loads nothing.
+
+        Parameters
+        ----------
+        path
+            Where to write the page. By default nothing is written.
+        pulls
+            Numbers of pulls whose parts the page must hold, besides a sample.
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        LogError
+            If the log breaks a rule without which it cannot be drawn, or the page cannot be written.
+        """
+        from tpstream.view.explorer import view  # noqa: PLC0415 (an import upwards; see docs/design.md)
+
+        page = view([self], pulls)
+        if path is not None:
+            page.write(path)
+        return page
 
     def _summary(self) -> Summary:
         header, events = self.header, self.reader.end

@@ -1,0 +1,49 @@
+"""What a page holds, unpacked as the page's script does it; logs for pages; the browser."""
+
+import base64
+import json
+import re
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from log_samples import make_header
+
+from tpstream.log.reader import Log, read_log
+from tpstream.log.schema import Header
+from tpstream.log.writer import LogWriter
+from tpstream.model.events import Events
+
+SIZES = {"u1": 1, "u2": 2, "u4": 4, "f4": 4, "f8": 8}
+
+
+def unpack(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The description of a page and its arrays by name."""
+    found = re.search(r'id="data">([^<]*)<', text)
+    assert found is not None
+    raw = zlib.decompress(base64.b64decode(found[1]))
+    length = int.from_bytes(raw[:4], "little")
+    about = json.loads(raw[4 : 4 + length])
+    arrays = {}
+    for name, (kind, place, count) in about["arrays"].items():
+        start, size = 4 + length + place, SIZES[kind]
+        stored = np.frombuffer(raw[start : start + count * size], dtype=np.uint8).reshape(size, count)
+        arrays[name] = np.ascontiguousarray(stored.T).view("<" + kind).reshape(-1)
+    return about, arrays
+
+
+def written(path: Path, frame: pd.DataFrame | None = None, header: Header | None = None) -> Log:
+    """A log with these events, which may be none."""
+    header = make_header() if header is None else header
+    with LogWriter(path, header) as writer:
+        if frame is not None:
+            writer.hear(Events(**{name: frame[name].to_numpy() for name in frame.columns}))
+    return read_log(path)
+
+
+def chromium() -> str | None:
+    """Where Chromium is, or None."""
+    return shutil.which("chromium-headless-shell") or shutil.which("chromium")

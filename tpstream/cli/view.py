@@ -1,0 +1,64 @@
+"""The command that makes a page of logs for a browser: view."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpstream.cli.app import command
+from tpstream.cli.options import OutputFlags, flag, option
+from tpstream.cli.output import print_json
+
+SEVERAL = "view.html"
+"""The name of the page of several logs, unless another is given."""
+
+
+def check_page(path: Path | None) -> Path | None:
+    """The path of a page, if it ends like one: a log that was named by mistake must not be overwritten."""
+    if path is not None and path.suffix not in (".html", ".htm"):
+        raise typer.BadParameter(f"{path}: a page ends in .html")
+    return path
+
+
+@command("Look at it", example="view logs/first/tp-ucb-fr.run-000.jsonl --open")
+def view(
+    logs: Annotated[
+        list[Path], typer.Argument(metavar="LOG...", help="Logs, or folders of logs; several are shown side by side.")
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        option(
+            "--out -o FILE",
+            "Where to write the page. A page that is there is replaced.",
+            default="beside the first log",
+            check=check_page,
+        ),
+    ] = None,
+    pull: Annotated[
+        list[int] | None,
+        option("--pull N", "A pull whose parts the page must hold; repeat for more.", default="a sample"),
+    ] = None,
+    browser: Annotated[bool, flag("--open", "Open the page in the browser.")] = False,
+    output: OutputFlags,
+) -> None:
+    """Make a page of logs: one HTML file that needs no network and can be mailed.
+
+    It shows reward, allocation, when parts arrive, the policy's indices, and any pull's life. Its size depends on what
+    can be seen, not on the number of events.
+    """
+    from tpstream.log.reader import read_logs
+    from tpstream.view.explorer import view as make_page
+
+    found = [log for path in logs for log in read_logs(path)]
+    page = make_page(found, pull or ())
+    first = found[0].path
+    path = page.write(out or (first.with_suffix(".html") if len(found) == 1 else first.with_name(SEVERAL)))
+    if output.as_json:
+        print_json({"page": str(path), "bytes": path.stat().st_size, "logs": [str(log.path) for log in found]})
+    else:
+        typer.echo(f"{path}: {path.stat().st_size / 1e6:,.2f} MB")
+        output.add("note", *(f"{log.path}: {log.truncated}" for log in found if log.truncated))
+    if browser:
+        webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,247 @@
+"""What the explorer shows of a run: events added up in bins of time, of age and of arm, as they come.
+
+Memory depends on the number of pulls (some 32 bytes each) and of arms, and not on the number of events. The events may
+come from a log or, since an `Aggregate` is a subscriber of the bus, from a run that goes on.
+"""
+
+import numpy as np
+
+from tpstream.analysis.regret import pseudo_regret
+from tpstream.log.schema import Header
+from tpstream.log.sparse import nominal_times
+from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.errors import LogError
+from tpstream.model.events import CLOSED, KIND_NAMES, LATE, PARTIAL, PULL, Columns, Events
+from tpstream.model.pull_rows import longer
+from tpstream.view.axis import Axis, merge_pairs
+
+TIME_BINS = 1024
+HEAT_BINS = 256
+"""Bins of the time of the pull in heat maps."""
+AGE_BINS = 128
+CELLS = 2**20
+"""Most bins of time and arm together: with many arms there are fewer bins of time."""
+MOST_LAYERS = 20
+"""With more arms than this, heat maps hold all arms together."""
+CHUNK = 50_000
+"""Events that are gathered before they are added: adding has a cost of its own."""
+NEEDED = ("time", "kind", "pull", "arm", "part", "value", "indices")
+"""The columns that are used."""
+KINDS = len(KIND_NAMES)
+LARGEST_TIME, LARGEST_VALUE = 1e15, 1e100
+"""Beyond these, sums and differences of numbers mean nothing any more."""
+ROUNDING = 1e-9
+"""Delays below this share of the time are rounding errors of real-valued times."""
+
+
+class Heat:
+    """Parts that arrived, by the time of their pull, by an age, and by arm: how many they were and what they paid."""
+
+    def __init__(self, layers: int) -> None:
+        self.time, self.age = Axis(HEAT_BINS), Axis(AGE_BINS, origin=0.0)
+        self.counts = np.zeros((HEAT_BINS, AGE_BINS, layers), dtype=np.int64)
+        self.sums = np.zeros((HEAT_BINS, AGE_BINS, layers))
+
+    def fit_times(self, times: Floats) -> None:
+        """Make room for these times of pulls."""
+        self._merge(self.time.fit(times), 0)
+
+    def add(self, pulled: Floats, age: Floats, layer: Ints, value: Floats) -> None:
+        """Add parts: when their pulls were made, how old these were, and what the parts paid."""
+        if not len(age):
+            return
+        self._merge(self.age.fit(age), 1)
+        column = self.time.places(pulled)
+        first = int(column.min())
+        shape = (int(column.max()) - first + 1, *self.counts.shape[1:])
+        cell = np.ravel_multi_index((column - first, self.age.places(age), layer), shape)
+        size, rows = int(np.prod(shape)), slice(first, first + shape[0])
+        self.counts[rows] += np.bincount(cell, minlength=size).reshape(shape)
+        self.sums[rows] += np.bincount(cell, weights=value, minlength=size).reshape(shape)
+
+    def _merge(self, doublings: int, axis: int) -> None:
+        if doublings:
+            merge_pairs(self.counts, doublings, axis)
+            merge_pairs(self.sums, doublings, axis)
+
+
+class PullRows:
+    """What is known of every pull, a row for each."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.time, self.paid = np.zeros(0), np.zeros(0)
+        self.last = np.zeros(0, dtype=np.float32)
+        """The age of the pull at its last part so far."""
+        self.arm, self.parts, self.late = (np.zeros(0, dtype=np.int32) for _ in range(3))
+        """The arm, the number of credited parts, the number of late ones."""
+
+    def begin(self, time: Floats, arm: Ints) -> None:
+        """Add rows for pulls that were just made."""
+        first, self.count = self.count, self.count + len(time)
+        if self.count > len(self.time):
+            more = max(self.count, 2 * len(self.time)) - len(self.time)
+            for name in ("time", "paid", "last", "arm", "parts", "late"):
+                setattr(self, name, longer(getattr(self, name), more))
+        self.time[first : self.count], self.arm[first : self.count] = time, arm
+
+    def arrive(self, row: Ints, kind: Ints, age: Floats, value: Floats) -> None:
+        """Note parts that arrived, in order of time."""
+        self.last[row] = age  # of equal rows the last one counts
+        for own, rows, weights in (
+            (kind == PARTIAL, self.paid, value),
+            (kind == PARTIAL, self.parts, None),
+            (kind == LATE, self.late, None),
+        ):
+            if own.any():
+                chosen = row[own]
+                first, last = int(chosen.min()), int(chosen.max()) + 1
+                found = np.bincount(chosen - first, None if weights is None else weights[own], last - first)
+                rows[first:last] += found.astype(rows.dtype, copy=False)
+
+
+class Aggregate:
+    """Adds up the events of one run in bins; `hear` takes them as the bus has them, `add` as columns.
+
+    Parameters
+    ----------
+    header
+        What the run was.
+    source
+        What errors name: the path of the log.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, simulate
+    >>> from tpstream.log.schema import Header
+    >>> header = Header(
+    ...     scenario={}, policy="", kind="", parameters={}, seed=0, run=0, arms=[f"arm {arm}" for arm in range(10)],
+    ...     means=[1.0] * 10, maxima=[2.0] * 10, span=100, horizon=20, groups=None, clairvoyant=False, versions={},
+    ... )
+    >>> aggregate = Aggregate(header)
+    >>> run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", sinks=[aggregate])
+    >>> aggregate.flush()
+    >>> aggregate.pulls.count, int(aggregate.counts[..., PULL].sum())
+    (20, 20)
+    """
+
+    def __init__(self, header: Header, source: str = "the run") -> None:
+        arms = len(header.arms)
+        bins = max(64, min(TIME_BINS, 2 ** (CELLS // max(arms, 1)).bit_length() // 2))
+        layers = arms if arms <= MOST_LAYERS else 1
+        self.header, self.source = header, source
+        self.events = 0
+        self.time = Axis(bins)
+        self.counts = np.zeros((bins, arms, KINDS), dtype=np.int64)
+        """The number of events, by bin of time, arm and kind."""
+        self.sums = np.zeros((bins, arms, KINDS))
+        """The sums of their values; that of pulls is what a clairvoyant policy was shown."""
+        self.squares = np.zeros((bins, arms))
+        """The sums of the squares of what closed pulls paid."""
+        self.index_sums, self.index_counts = np.zeros((bins, arms)), np.zeros((bins, arms), dtype=np.int64)
+        """The sums and the numbers of the finite indices at decisions."""
+        self.ages, self.delays = Heat(layers), Heat(layers)
+        """By age at arrival, and by how long after its nominal time a part arrived."""
+        self.pulls = PullRows()
+        self._nominal = nominal_times(header)
+        self._waiting: list[Events] = []
+
+    def hear(self, events: Events) -> None:
+        """Take the next events; they are added when there are enough of them, or with `flush`."""
+        self._waiting.append(events)
+        if sum(map(len, self._waiting)) >= CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Add the events that are still waiting."""
+        if self._waiting:
+            self.add(Events.join(self._waiting).columns())
+            self._waiting = []
+
+    def add(self, columns: Columns) -> None:
+        """Add the next events; raises LogError for numbers that cannot be."""
+        if not len(columns["kind"]):
+            return
+        is_pull = columns["kind"] == PULL
+        self._check(columns, is_pull)
+        times = columns["time"]
+        doublings = self.time.fit(times)
+        if doublings:
+            for bins in (self.counts, self.sums, self.squares, self.index_sums, self.index_counts):
+                merge_pairs(bins, doublings)
+        if is_pull.any():
+            self.pulls.begin(times[is_pull], columns["arm"][is_pull])
+            for heat in (self.ages, self.delays):
+                heat.fit_times(times[is_pull])
+        self._add_bins(columns, is_pull)
+        self._add_parts(columns)
+        self.events += len(times)
+
+    def outstanding(self) -> Floats:
+        """What open pulls are expected to pay yet, at the end of each bin of time and for each arm.
+
+        As in analysis/money.py: the means of the open pulls minus what these were credited with.
+        """
+        made, closed = (np.cumsum(self.counts[..., kind], axis=0) for kind in (PULL, CLOSED))
+        credited, settled = (np.cumsum(self.sums[..., kind], axis=0) for kind in (PARTIAL, CLOSED))
+        expected: Floats = np.array(self.header.means) * (made - closed) - (credited - settled)
+        return np.where(made == closed, 0.0, expected)
+
+    def regret(self) -> Floats:
+        """The pseudo-regret at the end of each bin of time: the pulls' distances from the largest mean, added up."""
+        return pseudo_regret(np.cumsum(self.counts[..., PULL], axis=0), np.array(self.header.means))
+
+    def _check(self, columns: Columns, is_pull: Bools) -> None:
+        """Refuse numbers for which there is no row or bin; the other rules of a log are for `replay` to check."""
+        made = self.pulls.count + np.cumsum(is_pull)
+        pull, arm, arms = columns["pull"], columns["arm"], len(self.header.arms)
+        expected = np.where(is_pull, made, np.clip(pull, 1, made))
+        for name, wrong, rule in (
+            ("time", ~(np.abs(columns["time"]) <= LARGEST_TIME), f"times are at most {LARGEST_TIME:g}"),
+            ("value", np.abs(columns["value"]) > LARGEST_VALUE, f"values are at most {LARGEST_VALUE:g}"),
+            ("arm", (arm < 0) | (arm >= arms), f"the header has {arms} arms, from 0 on"),
+            ("pull", pull != expected, "pulls are numbered 1, 2, ... as they are made"),
+            ("part", (columns["part"] < 0) | (columns["part"] > self.header.span), f"the span is {self.header.span}"),
+        ):
+            if wrong.any():
+                place = int(np.argmax(wrong))
+                raise LogError(
+                    f"{self.source}: event {self.events + place}: {name} {columns[name][place]:g}; {rule}; correct it, "
+                    f"`tpstream replay` checks every rule"
+                )
+
+    def _add_bins(self, columns: Columns, is_pull: Bools) -> None:
+        """Count every event in its bin of time, add its value, and add the indices of pulls."""
+        place, arm, arms = self.time.places(columns["time"]), columns["arm"], len(self.header.arms)
+        first = int(place.min())
+        rows = slice(first, int(place.max()) + 1)
+        shape = (rows.stop - first, arms, KINDS)
+        cell, size = ((place - first) * arms + arm) * KINDS + columns["kind"], int(np.prod(shape))
+        value = np.nan_to_num(columns["value"])
+        self.counts[rows] += np.bincount(cell, minlength=size).reshape(shape)
+        self.sums[rows] += np.bincount(cell, weights=value, minlength=size).reshape(shape)
+        closed = columns["kind"] == CLOSED
+        at_closing, cells = (place[closed] - first) * arms + arm[closed], shape[0] * arms
+        squares = np.bincount(at_closing, weights=value[closed] ** 2, minlength=cells)
+        self.squares[rows] += squares.reshape(shape[:2])
+        indices = columns.get("indices")
+        if indices is not None and len(indices):
+            finite = np.isfinite(indices)
+            cell = (((place[is_pull] - first) * arms)[:, np.newaxis] + np.arange(arms))[finite]
+            self.index_counts[rows] += np.bincount(cell, minlength=cells).reshape(shape[:2])
+            self.index_sums[rows] += np.bincount(cell, weights=indices[finite], minlength=cells).reshape(shape[:2])
+
+    def _add_parts(self, columns: Columns) -> None:
+        """Note the parts that arrived, also the late ones, at their pulls and in the heat maps."""
+        arrived = (columns["kind"] == PARTIAL) | (columns["kind"] == LATE)
+        time, kind, row, part, value = (columns[name][arrived] for name in ("time", "kind", "pull", "part", "value"))
+        row, value = row - 1, np.nan_to_num(value)
+        pulled = self.pulls.time[row]
+        age = np.maximum(time - pulled, 0.0)
+        self.pulls.arrive(row, kind, age, value)
+        delay = age - self._nominal[np.maximum(part, 1) - 1]
+        delay[delay < ROUNDING * np.maximum(np.abs(time), 1.0)] = 0.0
+        layers = self.ages.counts.shape[2]
+        layer = self.pulls.arm[row].astype(np.int64) if layers == len(self.header.arms) else np.zeros_like(row)
+        self.ages.add(pulled, age, layer, value)
+        self.delays.add(pulled, delay, layer, value)

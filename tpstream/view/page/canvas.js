@@ -1,0 +1,215 @@
+// Panels: a canvas with axes of time and of something else, which all follow the one selection of the page.
+
+const state = { from: 0, to: 1, begin: 0, end: 1, arm: null, log: 0, pull: null, hover: null, print: false };
+const panels = [];
+let page = null;
+let waiting = false;
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value; else if (key.startsWith("on")) made.addEventListener(key.slice(2), value); else made.setAttribute(key, value);
+  }
+  made.append(...children); // texts become text, never markup
+  return made;
+}
+
+function theme() {
+  if (state.print) return { back: "#fff", text: "#1b1f24", quiet: "#59626c", line: "#c6cbd0", grid: "#e8ebee", late: "#b3261e", dark: false };
+  const style = getComputedStyle(document.documentElement), take = (name) => style.getPropertyValue(`--${name}`).trim();
+  const colours = Object.fromEntries(["back", "text", "quiet", "line", "grid", "late"].map((name) => [name, take(name)]));
+  return { ...colours, dark: style.colorScheme === "dark" || (style.colorScheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches) };
+}
+
+// The colour of an arm by its name; lighter on a dark page. Names beyond the colours get dashes.
+function colourOf(name, dark = theme().dark) {
+  return lighter(page.colours[Math.max(page.names.indexOf(name), 0) % page.colours.length], dark);
+}
+function lighter(colour, dark) {
+  if (!dark) return colour;
+  const mix = (start) => Math.round(parseInt(colour.slice(start, start + 2), 16) * 0.66 + 255 * 0.34);
+  return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
+}
+function dashOf(name) {
+  return page.names.indexOf(name) >= page.colours.length ? [5, 3] : [];
+}
+function chosen(log) {
+  return state.arm === null ? log.arms.map((_, arm) => arm) : [log.arms.indexOf(state.arm)].filter((arm) => arm >= 0);
+}
+
+function ticks(low, high, count) {
+  const span = high - low || 1, rough = span / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((size) => size >= rough * 0.999) || rough;
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 40; k++) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+function tickText(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(4))} M`;
+  return size >= 1e4 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : short(value);
+}
+
+class Panel {
+  // `spec`: title, unit, height, range(panel) -> [low, high], draw(panel), tip(panel, time, value) -> rows, label() -> text.
+  constructor(log, spec) {
+    Object.assign(this, { log, spec, left: 58, right: 10, top: 8, bottom: 30 });
+    this.canvas = element("canvas", { role: "img", tabindex: "0" });
+    this.node = element("div", { class: "panel" }, element("h3", {}, spec.title), this.canvas);
+    panels.push(this);
+    if (!spec.fixed) this.listen();
+  }
+  x(time) { return this.left + ((time - this.from) / (this.to - this.from)) * this.width; }
+  y(value) { return this.top + this.height - ((value - this.low) / (this.high - this.low || 1)) * this.height; }
+  time(x) { return this.from + ((x - this.left) / this.width) * (this.to - this.from); }
+  value(y) { return this.low + ((this.top + this.height - y) / this.height) * (this.high - this.low); }
+  draw() {
+    const width = this.canvas.clientWidth, height = this.spec.height, ratio = Math.min(devicePixelRatio || 1, 3);
+    if (!width) return;
+    if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
+      this.canvas.width = Math.round(width * ratio);
+      this.canvas.height = Math.round(height * ratio);
+      this.canvas.style.height = `${height}px`;
+    }
+    this.paint(this.canvas.getContext("2d"), width, ratio);
+    this.canvas.setAttribute("aria-label", `${this.spec.title}. ${this.spec.label ? this.spec.label(this) : ""} A table is below.`);
+  }
+  paint(ink, width, ratio) {
+    this.ink = ink;
+    this.colours = theme();
+    [this.from, this.to] = this.spec.fixed ? this.spec.times(this) : [state.from, state.to];
+    this.width = width - this.left - this.right;
+    this.height = this.spec.height - this.top - this.bottom - (this.spec.foot || 0);
+    [this.low, this.high] = this.spec.range(this);
+    if (!(this.high > this.low)) this.high = this.low + 1;
+    ink.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ink.fillStyle = this.colours.back;
+    ink.fillRect(0, 0, width, this.spec.height);
+    this.axes();
+    ink.save();
+    ink.beginPath();
+    ink.rect(this.left, this.top - 2, this.width, this.height + 4);
+    ink.clip();
+    this.spec.draw(this);
+    if (!this.spec.fixed) this.marks();
+    ink.restore();
+  }
+  axes() {
+    const { ink, colours } = this;
+    ink.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    ink.lineWidth = 1;
+    ink.textBaseline = "middle";
+    ink.textAlign = "right";
+    for (const value of ticks(this.low, this.high, this.height / 42)) {
+      const y = Math.round(this.y(value)) + 0.5;
+      ink.strokeStyle = colours.grid;
+      ink.beginPath(); ink.moveTo(this.left, y); ink.lineTo(this.left + this.width, y); ink.stroke();
+      ink.fillStyle = colours.quiet;
+      ink.fillText((this.spec.tickText || tickText)(value), this.left - 6, y);
+    }
+    ink.strokeStyle = colours.line;
+    ink.strokeRect(this.left + 0.5, this.top + 0.5, this.width, this.height);
+    ink.textBaseline = "top";
+    let free = -Infinity; // where the label before ends, so that none overlap
+    const unit = this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
+    ink.textAlign = "left";
+    ink.fillStyle = colours.quiet;
+    for (const time of ticks(this.from, this.to, this.width / 95)) {
+      const text = tickText(time), size = ink.measureText(text).width, x = this.x(time);
+      const start = Math.max(this.left - 10, Math.min(x - size / 2, this.left + this.width - size));
+      ink.fillRect(Math.round(x), this.top + this.height, 1, 4);
+      if (start > free + 10) { ink.fillText(text, start, this.top + this.height + 6); free = start + size; }
+    }
+    ink.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    ink.textAlign = "right";
+    ink.fillText(this.spec.across || unit, this.left + this.width, this.top + this.height + 18);
+    ink.textAlign = "left";
+  }
+  marks() {
+    const { ink, colours } = this;
+    const line = (time, colour, dash) => {
+      ink.strokeStyle = colour; ink.lineWidth = 1; ink.setLineDash(dash);
+      const x = Math.round(this.x(time)) + 0.5;
+      ink.beginPath(); ink.moveTo(x, this.top); ink.lineTo(x, this.top + this.height); ink.stroke(); ink.setLineDash([]);
+    };
+    if (state.hover !== null) line(state.hover, colours.quiet, [3, 3]);
+    if (state.pull && state.pull.log === this.log.number && state.pull.time !== undefined) line(state.pull.time, colours.text, []);
+    if (this.drag) {
+      ink.fillStyle = colours.text; ink.globalAlpha = 0.12;
+      ink.fillRect(Math.min(this.drag[0], this.drag[1]), this.top, Math.abs(this.drag[1] - this.drag[0]), this.height);
+      ink.globalAlpha = 1;
+    }
+  }
+  listen() {
+    const { canvas } = this, at = (event) => event.offsetX;
+    canvas.addEventListener("pointerdown", (event) => { if (event.button === 0) { this.drag = [at(event), at(event)]; canvas.setPointerCapture(event.pointerId); } });
+    canvas.addEventListener("pointermove", (event) => {
+      if (this.drag) this.drag[1] = at(event);
+      state.hover = Math.max(this.from, Math.min(this.to, this.time(at(event))));
+      this.tip(event);
+      redraw();
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      const drag = this.drag;
+      this.drag = null;
+      if (drag && Math.abs(drag[1] - drag[0]) > 6) setRange(...drag.map((x) => this.time(x)).sort((a, b) => a - b));
+      else if (drag) showPull(this.log.number, this.log.nearest(this.time(at(event)), state.arm === null ? -1 : this.log.arms.indexOf(state.arm)));
+    });
+    canvas.addEventListener("pointercancel", () => { this.drag = null; });
+    canvas.addEventListener("pointerleave", () => { state.hover = null; document.getElementById("tip").hidden = true; redraw(); });
+    canvas.addEventListener("dblclick", () => setRange(state.begin, state.end));
+  }
+  tip(event) {
+    const box = document.getElementById("tip"), time = this.time(event.offsetX);
+    if (!this.spec.tip || time < this.from || time > this.to) { box.hidden = true; return; }
+    box.replaceChildren(...this.spec.tip(this, time, this.value(event.offsetY)).map(([text, colour]) => {
+      const row = element("div", {});
+      if (colour) { const dot = element("i"); dot.style.background = colour; row.append(dot); }
+      row.append(text);
+      return row;
+    }));
+    box.hidden = false;
+    const across = event.clientX + 16 + box.offsetWidth > innerWidth ? event.clientX - box.offsetWidth - 12 : event.clientX + 16;
+    box.style.left = `${Math.max(4, across)}px`;
+    box.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 6))}px`;
+  }
+  // Draw a line through points (time, value); NaN interrupts it.
+  line(points, colour, { width = 1.8, dash = [] } = {}) {
+    const { ink } = this;
+    ink.strokeStyle = colour; ink.lineWidth = width; ink.setLineDash(dash); ink.lineJoin = "round";
+    ink.beginPath();
+    let drawn = false;
+    for (const [time, value] of points) {
+      if (!Number.isFinite(value)) { drawn = false; continue; }
+      if (drawn) ink.lineTo(this.x(time), this.y(value)); else ink.moveTo(this.x(time), this.y(value));
+      drawn = true;
+    }
+    ink.stroke();
+    ink.setLineDash([]);
+  }
+  // Fill between two rows of values over the same times.
+  area(times, lower, upper, colour, alpha = 1) {
+    const { ink } = this;
+    ink.fillStyle = colour; ink.globalAlpha = alpha;
+    ink.beginPath();
+    times.forEach((time, i) => (i ? ink.lineTo(this.x(time), this.y(upper[i])) : ink.moveTo(this.x(time), this.y(upper[i]))));
+    for (let i = times.length - 1; i >= 0; i--) ink.lineTo(this.x(times[i]), this.y(lower[i]));
+    ink.closePath(); ink.fill();
+    ink.globalAlpha = 1;
+  }
+  say(text) {
+    const { ink } = this;
+    ink.fillStyle = this.colours.quiet; ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textAlign = "center"; ink.textBaseline = "middle";
+    ink.fillText(text, this.left + this.width / 2, this.top + this.height / 2, this.width - 10);
+    ink.textAlign = "left";
+  }
+}
+
+function redraw() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => { waiting = false; drawAll(); });
+}
+function drawAll() {
+  for (const panel of panels) panel.draw();
+}

@@ -1,0 +1,220 @@
+// Figures of curves over time: reward, allocation, belief, regret. Each is { id, title, about, panels(log), table(log) }.
+
+// The edges of bins that are in view, with one more on either side.
+function edges(log) {
+  const first = Math.max(0, log.bin(state.from) - 1), last = Math.min(log.time.bins, log.bin(state.to) + 2);
+  return Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
+}
+function extent(rows) {
+  let low = 0, high = 0;
+  for (const row of rows) for (const value of row) { if (value < low) low = value; if (value > high) high = value; }
+  return [low, high > low ? high + (high - low) * 0.05 : low + 1];
+}
+function ofAll(find) {
+  const found = page.logs.map(find);
+  return [Math.min(...found.map((one) => one[0])), Math.max(...found.map((one) => one[1]))];
+}
+function moment(log, time) {
+  const b = log.bin(time), from = short(log.edge(b)), to = short(log.edge(b + 1));
+  return `${log.unit || "time"} ${from} to ${to}`;
+}
+function sampleEdges(log, count = 11) {
+  const first = log.bin(state.from), last = Math.min(log.bin(state.to) + 1, log.time.bins), step = Math.max(1, Math.ceil((last - first) / (count - 1)));
+  const found = [];
+  for (let b = last; b > first; b -= step) found.unshift(b);
+  return found;
+}
+
+function stacked(panel, rows) {
+  const { log } = panel, bins = edges(log), times = bins.map(log.edge);
+  let lower = bins.map(() => 0);
+  chosen(log).forEach((arm) => {
+    const values = rows(arm), upper = bins.map((b, i) => lower[i] + Math.max(values[b], 0));
+    panel.area(times, lower, upper, colourOf(log.arms[arm], panel.colours.dark), 0.85);
+    lower = upper;
+  });
+}
+function lines(panel, rows, options) {
+  const { log } = panel, bins = edges(log);
+  chosen(log).forEach((arm) => {
+    const values = rows(arm), name = log.arms[arm];
+    panel.line(bins.map((b) => [log.edge(b), values[b]]), colourOf(name, panel.colours.dark), { dash: dashOf(name), ...options });
+  });
+}
+function cumulativeSpec(title, rows, { stack = false, height = 190, extra = null } = {}) {
+  return {
+    title, height,
+    range: () => ofAll((log) => {
+      const bins = edges(log), parts = chosen(log).map((arm) => bins.map((b) => rows(log, arm)[b]));
+      if (extra && extra(log)) parts.push(bins.map((b) => extra(log)[b]));
+      return extent(stack ? [bins.map((_, i) => parts.reduce((sum, row) => sum + Math.max(row[i], 0), 0))] : parts);
+    }),
+    draw: (panel) => {
+      if (stack) stacked(panel, (arm) => rows(panel.log, arm)); else lines(panel, (arm) => rows(panel.log, arm));
+      const more = extra && extra(panel.log);
+      if (more) panel.line(edges(panel.log).map((b) => [panel.log.edge(b), more[b]]), panel.colours.text, { dash: [6, 4], width: 1.4 });
+    },
+    tip: (panel, time) => {
+      const { log } = panel, b = log.bin(time) + 1;
+      return [[`at the end of ${moment(log, time)}`], ...chosen(log).map((arm) => [`${log.arms[arm]}: ${short(rows(log, arm)[b])}`, colourOf(log.arms[arm])])];
+    },
+    label: (panel) => `At the end: ${chosen(panel.log).slice(0, 5).map((arm) => `${panel.log.arms[arm]} ${short(rows(panel.log, arm)[panel.log.time.bins])}`).join(", ")}.`,
+  };
+}
+
+// What a clairvoyant policy was shown at the pulls, so far; null if the log does not know it.
+function promised(log) {
+  if (!log.array("sum.pulls")) return null;
+  return chosen(log).map((arm) => log.total("sum.pulls", arm)).reduce((sum, row) => sum.map((value, b) => value + row[b]));
+}
+
+const reward = {
+  id: "reward", title: "Reward received, outstanding and lost",
+  about: (log) => `Received is what arrived in time, added up since the beginning (in ${log.reward}). Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid.${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
+  missing: (log) => (log.only_pulls ? "The log holds only the pulls: what they paid is not known." : null),
+  panels: (log) => {
+    const found = [cumulativeSpec(`Received so far, by arm (${log.reward})`, (one, arm) => one.total("sum.parts", arm), { height: 230, extra: promised })];
+    found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
+    if (page.logs.some((one) => one.all("count.late"))) found.push(cumulativeSpec(`Came too late and was not credited, so far (${log.reward})`, (one, arm) => one.total("sum.late", arm), { height: 130 }));
+    if (page.logs.some((one) => one.all("count.lost"))) found.push(cumulativeSpec("Lost parts so far (what they would have paid is not known)", (one, arm) => one.total("count.lost", arm), { height: 130 }));
+    return found;
+  },
+  table: (log) => ({
+    head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: received`, "outstanding", "late"])],
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("sum.parts", arm)[b]), short(log.outstanding(arm)[b]), short(log.total("sum.late", arm)[b])])]),
+  }),
+};
+
+// Bins taken together so that a column is some pixels wide: [first, after the last].
+function groups(log, width) {
+  const first = log.bin(state.from), last = Math.min(log.bin(state.to) + 1, log.time.bins), size = Math.max(1, Math.ceil((last - first) / Math.max(width / 5, 1)));
+  const found = [];
+  for (let b = first - (first % size); b < last; b += size) found.push([Math.max(b, 0), Math.min(b + size, log.time.bins)]);
+  return found;
+}
+function shareIn(log, arm, first, last) {
+  const count = (one) => log.total("count.pulls", one)[last] - log.total("count.pulls", one)[first];
+  const all = log.arms.reduce((sum, _, one) => sum + count(one), 0);
+  return all ? count(arm) / all : NaN;
+}
+const percent = (value) => (Number.isNaN(value) ? "–" : `${(100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0)} %`);
+
+const allocation = {
+  id: "allocation", title: "Allocation: which arms were pulled",
+  about: () => "The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.",
+  panels: () => [{
+    title: "Share of decisions, by arm", height: 190, tickText: (value) => `${Math.round(value * 100)} %`,
+    range: () => [0, 1],
+    draw: (panel) => {
+      const { log, ink } = panel;
+      for (const [first, last] of groups(log, panel.width)) {
+        let lower = 0;
+        const left = Math.round(panel.x(log.edge(first))), right = Math.round(panel.x(log.edge(last)));
+        log.arms.forEach((name, arm) => {
+          const share = shareIn(log, arm, first, last);
+          if (!share) return;
+          ink.fillStyle = colourOf(name, panel.colours.dark);
+          ink.globalAlpha = state.arm === null || state.arm === name ? 0.9 : 0.13;
+          ink.fillRect(left, panel.y(lower + share), Math.max(right - left, 1), panel.y(lower) - panel.y(lower + share));
+          lower += share;
+        });
+      }
+      ink.globalAlpha = 1;
+    },
+    tip: (panel, time) => {
+      const { log } = panel, pair = groups(log, panel.width).find((one) => time < log.edge(one[1])) || [0, 1];
+      const names = chosen(log).filter((arm) => shareIn(log, arm, ...pair) > 0);
+      return [[`${log.unit || "time"} ${short(log.edge(pair[0]))} to ${short(log.edge(pair[1]))}`], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
+    },
+    label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.`,
+  }],
+  table: (log) => ({
+    head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: pulls so far`, "share since the row above"])],
+    rows: sampleEdges(log).map((b, i, all) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("count.pulls", arm)[b]), percent(shareIn(log, arm, i ? all[i - 1] : log.bin(state.from), b))])]),
+  }),
+};
+
+// The mean of what closed pulls of an arm paid so far, and how far the 95 % interval reaches from it.
+function closedMean(log, arm, b) {
+  const n = log.total("count.closed", arm)[b];
+  if (!n) return [NaN, NaN];
+  const mean = log.total("sum.closed", arm)[b] / n, square = log.total("squares", arm)[b] / n;
+  return [mean, n > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (n - 1)) : NaN];
+}
+function indexAt(log, arm, b) {
+  return arm < log.array("index").length / log.time.bins ? log.array("index")[arm * log.time.bins + b] : NaN;
+}
+function middleRange(values) {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (!sorted.length) return [0, 1];
+  const low = sorted[Math.floor(sorted.length * 0.005)], high = sorted[Math.min(Math.floor(sorted.length * 0.98), sorted.length - 1)], room = (high - low || Math.abs(high) || 1) * 0.08;
+  return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
+}
+const meanSpec = (log) => ({
+  title: `Mean of what closed pulls paid so far (${log.reward}), with 95 % interval`, height: 210,
+  range: () => ofAll((one) => middleRange(chosen(one).flatMap((arm) => edges(one).flatMap((b) => { const [mean, reach] = closedMean(one, arm, b); return one.total("count.closed", arm)[b] > 1 ? [mean - reach, mean + reach] : [mean]; })))),
+  draw: (panel) => {
+    const { log: one } = panel, bins = edges(one);
+    for (const arm of chosen(one)) {
+      const name = one.arms[arm], colour = colourOf(name, panel.colours.dark), known = bins.filter((b) => one.total("count.closed", arm)[b] > 1), found = known.map((b) => closedMean(one, arm, b));
+      panel.area(known.map(one.edge), found.map(([mean, reach]) => mean - reach), found.map(([mean, reach]) => mean + reach), colour, 0.18);
+      panel.line(bins.map((b) => [one.edge(b), closedMean(one, arm, b)[0]]), colour, { dash: dashOf(name) });
+      if (one.means[arm] !== null) panel.line([[state.from, one.means[arm]], [state.to, one.means[arm]]], colour, { width: 1, dash: [2, 4] });
+    }
+  },
+  tip: (panel, time) => [[`at the end of ${moment(panel.log, time)}`], ...chosen(panel.log).map((arm) => { const [mean, reach] = closedMean(panel.log, arm, panel.log.bin(time) + 1); return [`${panel.log.arms[arm]}: ${short(mean)} ± ${short(reach)}`, colourOf(panel.log.arms[arm])]; })],
+});
+
+const belief = {
+  id: "belief", title: "Belief: what the policy went by",
+  about: (log) => (log.indices
+    ? "The index by which the policy ranks each arm, averaged over the decisions of a step of time; it pulls the arm with the largest. Below: what closed pulls paid, with the arms' true means from the log's header as dotted lines."
+    : "The log has no indices of the policy (log with --log-detail indices to see them). Shown instead: what closed pulls paid on average; the dotted lines are the arms' means in the log's header."),
+  missing: (log) => (log.only_pulls && !log.indices ? "The log holds only the pulls, without indices: nothing is known about what the policy believed." : null),
+  panels: (log) => {
+    const found = [];
+    if (page.logs.some((one) => one.indices)) {
+      found.push({
+        title: "Index of each arm", height: 210,
+        range: () => ofAll((one) => (one.indices ? middleRange(chosen(one).flatMap((arm) => edges(one).map((b) => indexAt(one, arm, b)))) : [Infinity, -Infinity])),
+        draw: (panel) => {
+          if (!panel.log.indices) { panel.say("this log has no indices"); return; }
+          const { log: one } = panel;
+          for (const arm of chosen(one)) panel.line(edges(one).map((b) => [one.edge(b) + one.time.width / 2, indexAt(one, arm, b)]).filter(([, value]) => Number.isFinite(value)), colourOf(one.arms[arm], panel.colours.dark), { dash: dashOf(one.arms[arm]) });
+        },
+        tip: (panel, time) => [[moment(panel.log, time)], ...(panel.log.indices ? chosen(panel.log).map((arm) => [`${panel.log.arms[arm]}: ${short(indexAt(panel.log, arm, panel.log.bin(time)))}`, colourOf(panel.log.arms[arm])]) : [])],
+      });
+    }
+    return log.only_pulls ? found : [...found, meanSpec(log)];
+  },
+  table: (log) => ({
+    head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: closed pulls`, "mean", "±", ...(log.indices ? ["index"] : [])])],
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => { const [mean, reach] = closedMean(log, arm, b); return [short(log.total("count.closed", arm)[b]), short(mean), short(reach), ...(log.indices ? [short(indexAt(log, arm, b - 1))] : [])]; })]),
+  }),
+};
+
+const logColour = (number, dark = theme().dark) => lighter(page.colours[number % page.colours.length], dark);
+const regretFigure = {
+  id: "regret", title: "The logs compared: pseudo-regret of each", single: true,
+  about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.logs.slice(1).map((log) => (log.divergence ? `“${log.label}” first decides otherwise than “${page.logs[0].label}” in pull ${log.divergence.toLocaleString("en")}.` : log.arms.join() === page.logs[0].arms.join() ? `“${log.label}” decides as “${page.logs[0].label}” as far as both go.` : `“${log.label}” has other arms than “${page.logs[0].label}”.`)).join(" ")}`,
+  panels: () => [{
+    title: "Pseudo-regret so far; vertical lines: the first decision that differs from the first log's", height: 230,
+    range: () => extent(page.logs.map((log) => edges(log).map((b) => log.regret()[b]))),
+    draw: (panel) => page.logs.forEach((log, number) => {
+      const colour = logColour(number, panel.colours.dark), { ink } = panel, top = panel.top + 14 + 17 * number;
+      ink.fillStyle = colour;
+      ink.fillRect(panel.left + 10, top - 2, 18, 4);
+      ink.fillStyle = panel.colours.text; ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
+      ink.fillText(`${log.label}: ${short(log.regret()[log.time.bins])}`, panel.left + 34, top, panel.width / 2);
+      panel.line(edges(log).map((b) => [log.edge(b), log.regret()[b]]), colour, { width: 2.2 });
+      const found = log.divergence && log.findPull(log.divergence);
+      if (found && found.time !== undefined) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });
+    }),
+    tip: (panel, time) => [[`at ${short(time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
+    label: () => page.logs.map((log) => `${log.label}: ${short(log.regret()[log.time.bins])}`).join(", "),
+  }],
+  table: () => ({
+    head: ["log", "decisions", "pseudo-regret", "first decision that differs"],
+    rows: page.logs.map((log) => [log.label, short(log.pulls), short(log.regret()[log.time.bins]), log.divergence ? `pull ${log.divergence.toLocaleString("en")}` : "–"]),
+  }),
+};

@@ -1,0 +1,98 @@
+// One pull's life: its parts on a line of time, and what was known when it was decided.
+
+const KINDS = ["pull", "arrived", "closed", "too late", "lost"];
+
+function partsOf(log, place) {
+  const starts = log.array("parts.start"), found = [];
+  for (let i = starts[place]; i < starts[place + 1]; i++) {
+    const [kind, part, age, value] = ["kind", "part", "age", "value"].map((name) => log.array(`parts.${name}`)[i]);
+    found.push({ kind, part, age, value });
+  }
+  return found;
+}
+function indicesOf(log, place) {
+  const all = log.array("parts.indices");
+  if (!all) return null;
+  const arms = all.length / log.array("parts.pull").length;
+  return Array.from(all.subarray(place * arms, (place + 1) * arms));
+}
+function current() {
+  return state.pull ? { ...state.pull, log: page.logs[state.pull.log] } : null;
+}
+
+const life = {
+  title: "A pull's parts over time", height: 190, fixed: true,
+  times: () => {
+    const one = current();
+    if (!one || one.place === undefined) return [0, 1];
+    const last = Math.max(...partsOf(one.log, one.place).map((part) => part.age), one.log.span > 1 ? 1 : 0.5);
+    return [one.time - last * 0.02, one.time + last * 1.04];
+  },
+  range: () => {
+    const one = current();
+    return one && one.place !== undefined ? extent([partsOf(one.log, one.place).filter((part) => part.kind !== 2).map((part) => part.value)]) : [0, 1];
+  },
+  draw: (panel) => {
+    const one = current();
+    if (!one || one.place === undefined) { panel.say(one && one.known ? "its parts are not in this page" : "no pull is chosen"); return; }
+    const { ink, colours } = panel, colour = colourOf(one.log.arms[one.arm], colours.dark), parts = partsOf(one.log, one.place);
+    const wide = Math.max(1.5, Math.min(9, (panel.width / Math.max(parts.length, 1)) * 0.6));
+    for (const { kind, age, value } of parts) {
+      const x = panel.x(one.time + age), zero = panel.y(0);
+      if (kind === 1 || kind === 3) {
+        ink.fillStyle = kind === 1 ? colour : colours.late;
+        const y = panel.y(value);
+        ink.fillRect(x - wide / 2, Math.min(y, zero) - (value === 0 ? 1 : 0), wide, Math.max(Math.abs(zero - y), 2));
+      } else if (kind === 4) {
+        ink.strokeStyle = colours.late; ink.lineWidth = 1.5;
+        ink.beginPath(); ink.moveTo(x - 4, zero - 12); ink.lineTo(x + 4, zero - 4); ink.moveTo(x + 4, zero - 12); ink.lineTo(x - 4, zero - 4); ink.stroke();
+      } else {
+        panel.line([[one.time + age, panel.low], [one.time + age, panel.high]], colours.quiet, { dash: [4, 3], width: 1.2 });
+        ink.fillStyle = colours.quiet; ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textAlign = "right"; ink.textBaseline = "top";
+        ink.fillText("closed", x - 4, panel.top + 3);
+        ink.textAlign = "left";
+      }
+    }
+    panel.line([[one.time, panel.low], [one.time, panel.high]], colours.text, { width: 1.4 });
+  },
+  label: () => (state.pull ? `Pull ${state.pull.pull}.` : ""),
+};
+
+// The story in sentences.
+function story(one) {
+  const { log } = one, time = `${log.unit || "time"} ${short(one.time)}`, name = log.arms[one.arm];
+  const found = [`Pull ${one.pull.toLocaleString("en")}${page.logs.length > 1 ? ` of “${log.label}”` : ""}, made at ${time}: arm “${name}”.`];
+  if (one.place === undefined) {
+    if (!log.only_pulls) found.push(`It was credited with ${short(one.paid)} ${log.reward} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${one.late ? `; ${counted(one.late, "part")} came too late` : ""}. Its parts are not in this page: make the page again with --pull ${one.pull}.`);
+    return found;
+  }
+  const parts = partsOf(log, one.place), of = (kind) => parts.filter((part) => part.kind === kind), paid = of(1);
+  const sum = (list) => list.reduce((total, part) => total + part.value, 0);
+  if (!log.only_pulls) {
+    const last = paid.length ? `, the last ${short(paid[paid.length - 1].age)}${log.unit ? ` ${plural(log.unit)}` : ""} after the pull` : "";
+    found.push(`It was credited with ${short(sum(paid))} ${log.reward} in ${paid.length} of ${log.span} parts${last}.`);
+    if (of(3).length) found.push(`${counted(of(3).length, "part")} came too late, with ${short(sum(of(3)))} ${log.reward}.`);
+    if (of(4).length) found.push(`${counted(of(4).length, "part")} ${of(4).length === 1 ? "is" : "are"} lost.`);
+    found.push(of(2).length ? "It is closed." : "It was still open when the log ended.");
+  }
+  found.push(`When it was decided, ${counted(log.array("parts.open")[one.place], "other pull")} ${log.array("parts.open")[one.place] === 1 ? "was" : "were"} open.`);
+  const indices = indicesOf(log, one.place);
+  if (indices) {
+    const finite = indices.filter((value) => !Number.isNaN(value)).sort((a, b) => b - a);
+    if (finite.length > 1) {
+      const margin = finite[0] - finite[1];
+      found.push(Number.isNaN(margin) || finite[0] === Infinity ? "An arm had not been tried yet: its index is infinite." : `The margin between the two largest indices was ${short(margin)}.`);
+    }
+  }
+  return found;
+}
+function decisionTable(one) {
+  const indices = one.place === undefined ? null : indicesOf(one.log, one.place);
+  if (!indices) return null;
+  const order = indices.map((_, arm) => arm).sort((a, b) => indices[b] - indices[a]);
+  return { head: ["arm at the decision", "index", ""], rows: order.map((arm) => [one.log.arms[arm], short(indices[arm]), arm === one.arm ? "pulled" : ""]) };
+}
+function partTable(one) {
+  if (one.place === undefined) return { head: [], rows: [] };
+  return { head: ["part", "what happened", "time", "age", one.log.reward], rows: partsOf(one.log, one.place).map((part) => [part.part || "–", KINDS[part.kind], short(one.time + part.age), short(part.age), part.kind === 4 ? "–" : short(part.value)]) };
+}

@@ -1,0 +1,104 @@
+"""Which pulls a page holds: summaries of up to 100,000, and the parts of a stated sample with the extreme ones."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpstream.log.reader import Log
+from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import LogError
+from tpstream.model.events import CLOSED, PULL, Columns, concatenate
+from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
+
+MOST_SUMMARIES = 100_000
+MOST_WITH_PARTS = 2_000
+EXTREMES = 20
+"""Of every kind of extreme pulls, this many are in the sample."""
+SAMPLE_SEED = 0
+"""The sample is the same whenever a page is made from the same log."""
+
+
+@dataclass(frozen=True, eq=False)
+class PullParts:
+    """The parts of some pulls, and what was known when those were decided."""
+
+    pulls: Ints
+    """The numbers of the pulls, in order."""
+    starts: Ints
+    """Where the events of each pull begin in the arrays below; one more at the end."""
+    kind: Ints
+    part: Ints
+    time: Floats
+    value: Floats
+    open: Ints
+    """How many pulls were open when each was decided."""
+    indices: Floats | None
+    """The policy's index of every arm at the decision, a row for each pull."""
+
+
+def read_batches(log: Log, names: Sequence[str] = NEEDED) -> Iterator[Columns]:
+    """The columns of a log in batches that are not small: a run on SimPy writes a batch for every decision or so."""
+    waiting: list[Columns] = []
+    for columns in log.reader.batches(names):
+        waiting.append(columns)
+        if sum(len(batch["kind"]) for batch in waiting) >= CHUNK:
+            yield concatenate(waiting, names)
+            waiting = []
+    if waiting:
+        yield concatenate(waiting, names)
+
+
+def summarised(pulls: PullRows, share: int) -> Ints:
+    """The rows of pulls whose summaries a page holds: all, or every n-th from the first on."""
+    step = -(-pulls.count // max(MOST_SUMMARIES // share, 1)) if pulls.count else 1
+    return np.arange(0, pulls.count, step)
+
+
+def choose(pulls: PullRows, share: int, asked: Iterable[int]) -> Ints:
+    """The numbers of the pulls whose parts a page holds, in order.
+
+    These are the extreme ones (paid most or least, paid longest, with most late parts), those that were asked for, the
+    first and the last, and a random sample. `share` is the number of logs that share the page.
+    """
+    count, most = pulls.count, MOST_WITH_PARTS // share
+    asked = sorted(set(asked))
+    wrong = [pull for pull in asked if not 1 <= pull <= count]
+    if wrong:
+        raise LogError(f"there is no pull {wrong[0]}; the log has pulls 1 to {count:,}")
+    if count <= most:
+        return np.arange(1, count + 1)
+    chosen = {1, count, *asked}
+    for measure in (pulls.paid[:count], -pulls.paid[:count], pulls.last[:count], pulls.late[:count]):
+        if measure.min() < measure.max():
+            chosen |= set((np.argpartition(-measure, EXTREMES)[:EXTREMES] + 1).tolist())
+    order = np.random.default_rng(SAMPLE_SEED).permutation(count) + 1
+    rest = [pull for pull in order[: most + len(chosen)].tolist() if pull not in chosen]
+    return np.array(sorted([*chosen, *rest[: max(most - len(chosen), 0)]]))
+
+
+def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
+    """Read the events of these pulls; `count` is the number of all pulls in the log."""
+    names = ("time", "kind", "pull", "part", "value", *(("indices",) if log.header.detail == "indices" else ()))
+    wanted = np.zeros(count + 1, dtype=np.bool_)
+    wanted[pulls] = True
+    found: list[Columns] = []
+    opened, indices, now_open = [], [], 0
+    for columns in read_batches(log, names):
+        kind = columns["kind"]
+        is_pull, own = kind == PULL, wanted[columns["pull"]]
+        still_open = now_open + np.cumsum(is_pull.astype(np.int64) - (kind == CLOSED))
+        opened.append(still_open[own & is_pull] - 1)
+        now_open = int(still_open[-1]) if len(still_open) else now_open
+        if "indices" in columns:
+            indices.append(columns["indices"][own[is_pull]])
+        found.append({name: columns[name][own & ~is_pull] for name in names if name != "indices"})
+    events = concatenate(found, [name for name in names if name != "indices"])
+    order = np.argsort(events["pull"], kind="stable")
+    return PullParts(
+        pulls=pulls,
+        starts=np.searchsorted(events["pull"][order], np.append(pulls, count + 1)),
+        **{name: events[name][order] for name in ("kind", "part", "time", "value")},
+        open=np.concatenate(opened) if opened else np.zeros(0, dtype=np.int64),
+        indices=np.concatenate(indices) if indices else None,
+    )

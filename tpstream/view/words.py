@@ -1,0 +1,130 @@
+"""What a log is, in words: its name, its units, the facts and the notes of a page."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpstream.log.reader import Log
+from tpstream.log.schema import Header
+from tpstream.model.display import counted, number_text
+from tpstream.model.events import DROPPED, LATE
+from tpstream.model.units import count_of
+from tpstream.rewards.base import money_unit
+from tpstream.view.aggregate import Aggregate
+
+LONGEST = 200
+"""Letters of a name that a page holds."""
+HIDDEN = re.compile("[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+"""Characters that show nothing themselves and could change how the text around them is shown."""
+
+
+def clean(name: object) -> str:
+    """A text from a log as a page shows it: one line, of limited length, without characters that cannot be seen.
+
+    Examples
+    --------
+    >>> clean("left\u202eright"), len(clean("x" * 10_000))
+    ('leftright', 200)
+    """
+    text = HIDDEN.sub("", str(name))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+@dataclass(frozen=True)
+class Units:
+    """How a page names time and reward."""
+
+    time: str | None
+    """A unit of time in the singular; None if the log does not say."""
+    reward: str
+    """The currency, or "reward"."""
+
+    @staticmethod
+    def of(header: Header) -> "Units":
+        """The units of a log."""
+        regular = bool(header.scenario) and "arrivals" not in header.scenario
+        rewards = header.scenario.get("rewards")
+        kind = rewards.get("kind", "") if isinstance(rewards, dict) else ""
+        currency = money_unit(header.scenario.get("currency"), kind)
+        unit = header.time_unit or ("round" if regular else None)
+        return Units(None if unit is None else clean(unit), clean(currency) if currency else "reward")
+
+
+def scenario_name(header: Header) -> str:
+    """The name of the scenario, or that there is none."""
+    return clean(header.scenario.get("name", "")) or "a log without a scenario"
+
+
+def facts(log: Log, aggregate: Aggregate) -> list[tuple[str, str]]:
+    """The header in words, as pairs of a word and what it is."""
+    header, units = log.header, Units.of(log.header)
+    parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in header.parameters.items())
+    span = f"each pays in up to {counted(header.span, 'part')}"
+    end = log.truncated or "complete"
+    versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
+    parts = {LATE: "came too late", DROPPED: "are lost"}
+    gone = [
+        f"{number:,} parts {words}" for kind, words in parts.items() if (number := aggregate.counts[..., kind].sum())
+    ]
+    pulls = f"{counted(aggregate.pulls.count, 'decision')} among {counted(len(header.arms), 'arm')}"
+    found = [
+        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
+        ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
+        ("decisions", f"{pulls}; {span}{''.join(f'; {text}' for text in gone)}"),
+        ("events", f"{aggregate.events:,}, {end}{', holds only the pulls' if header.detail == 'pulls' else ''}"),
+        ("random numbers", f"seed {header.seed}, run {header.run}"),
+        ("unit of time", units.time or "not named in the log"),
+        ("made with", versions or "versions are not in the log"),
+        ("file", clean(log.path.name)),
+    ]
+    if aggregate.pulls.count:
+        regret = number_text(float(aggregate.regret()[-1]))
+        found.insert(4, ("pseudo-regret", f"{regret}, from the means in the log's header"))
+    return found
+
+
+def notes(log: Log, aggregate: Aggregate, summaries: int, step: int, with_parts: int) -> list[str]:
+    """What a reader should know: what was added up, what was sampled, what is missing."""
+    units, pulls = Units.of(log.header), aggregate.pulls.count
+    width = count_of(aggregate.time.width, units.time) if aggregate.events else "nothing"
+    found = []
+    if log.truncated:
+        found.append(f"The log is not complete: {log.truncated}. Everything up to there is shown.")
+    if log.header.detail == "pulls":
+        found.append("The log holds only the pulls, so what they paid is not known.")
+    if log.header.sparse:
+        found.append("The log is sparse: parts without an event paid nothing, and count as arrived when they were due.")
+    found.append(
+        f"{aggregate.events:,} events were added up in {aggregate.time.used:,} steps of time, of {width} each."
+    )
+    every = "all" if step <= 1 else f"every {_ordinal(step)} one, {summaries:,} in all"
+    found.append(f"Of {counted(pulls, 'pull')}, {every} can be looked up; {_sample(with_parts, pulls)}.")
+    return found
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _sample(with_parts: int, pulls: int) -> str:
+    if with_parts >= pulls:
+        return "the parts of each are in this page"
+    return (
+        f"the parts of {with_parts:,} are in this page: those that paid most, least, longest and with most late parts, "
+        f"and a random sample (--pull N adds any other)"
+    )
+
+
+def divergence(logs: Sequence[Aggregate]) -> list[int | None]:
+    """For each log the first pull whose arm is not that of the first log; None where there is none, or other arms."""
+    first = logs[0]
+    found: list[int | None] = []
+    for one in logs:
+        common = min(first.pulls.count, one.pulls.count)
+        differs = first.pulls.arm[:common] != one.pulls.arm[:common]
+        alike = one.header.arms == first.header.arms
+        found.append(int(np.argmax(differs)) + 1 if alike and differs.any() else None)
+    return found
