@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from log_samples import make_header
 
 from tpstream.log.reader import Log, read_log
@@ -35,12 +34,12 @@ def unpack(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return about, arrays
 
 
-def written(path: Path, frame: pd.DataFrame | None = None, header: Header | None = None) -> Log:
+def written(path: Path, events: Events | None = None, header: Header | None = None) -> Log:
     """A log with these events, which may be none."""
     header = make_header() if header is None else header
     with LogWriter(path, header) as writer:
-        if frame is not None:
-            writer.hear(Events(**{name: frame[name].to_numpy() for name in frame.columns}))
+        if events is not None:
+            writer.hear(events)
     return read_log(path)
 
 

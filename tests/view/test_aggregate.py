@@ -70,7 +70,7 @@ def test_the_size_of_batches_changes_nothing(log: Log, size: int) -> None:
 
 
 def test_a_sink_hears_the_same(log: Log) -> None:
-    """Subscribed to a run, the aggregate is the one of the run's log."""
+    """Hearing the batches of a run gives what its log gives at once."""
     sink, batches = Aggregate(log.header), log.batches()
     for events in batches:
         sink.hear(events)
@@ -183,7 +183,7 @@ def test_with_many_arms_heat_maps_hold_all_together(tmp_path: Path) -> None:
     """Above 20 arms there is one layer; below it there is one for each."""
     header: Header = make_header(arms=21)
     events = Events(**two_events())
-    log = written(tmp_path / "many.jsonl", pd.DataFrame(events.columns()), header)
+    log = written(tmp_path / "many.jsonl", events, header)
     found = aggregate_of(log)
     assert (found.ages.counts.shape[2], found.ages.counts.sum()) == (1, 1)
     assert Aggregate(make_header(arms=20)).ages.counts.shape[2] == 20
@@ -199,7 +199,9 @@ def test_the_extreme_pulls_and_those_asked_for_are_chosen(tmp_path: Path) -> Non
     paid = pulls.paid[: pulls.count]
     assert len(chosen) == 2000
     assert len(set(chosen.tolist())) == 2000
-    assert {77, 1, 3000, *(np.argsort(paid)[:EXTREMES] + 1), *(np.argsort(-paid)[:EXTREMES] + 1)} <= set(chosen.tolist())
+    assert {77, 1, 3000, *(np.argsort(paid)[:EXTREMES] + 1), *(np.argsort(-paid)[:EXTREMES] + 1)} <= set(
+        chosen.tolist()
+    )
     assert (choose(pulls, 1, [77]) == chosen).all()
 
 

@@ -125,7 +125,7 @@ function heatSpec(by, height) {
 }
 const heat = {
   id: "heat", title: "When the parts of a pull arrive",
-  about: (log) => `Across: when a pull was made. Up: how long after that its parts arrived${log.heats.delay ? "; in the lower figure, how much later than they were due" : ""}. The darker a cell (brighter on a dark page), the more ${heatChoice.shows === "parts" ? "parts" : log.reward} arrived for each pull. Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${log.heats.age.layers === 1 && log.arms.length > 1 ? " With this many arms, all arms are shown together." : ""}`,
+  about: (log) => `Across: when a pull was made. Up: how long after that its parts arrived${log.heats.delay ? "; in the lower figure, how much later than they were due" : ""}. The darker a cell (brighter on a dark page), the more ${heatChoice.shows === "parts" ? "parts" : log.reward} arrived for each pull. Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${log.heats.age?.layers === 1 && log.arms.length > 1 ? " With this many arms, all arms are shown together." : ""}`,
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: when parts arrived is not known." : log.heats.age ? null : "No part arrived in this log."),
   choices: () => [["shows", "parts", "parts per pull"], ["shows", "reward", "reward per pull"]],
   panels: () => [heatSpec("age", 290), ...(page.logs.some((log) => log.heats.delay) ? [heatSpec("delay", 220)] : [])],

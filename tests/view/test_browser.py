@@ -1,0 +1,290 @@
+"""Pages in a real browser: they draw, their figures are linked, and nothing leaves them.
+
+Needs Chromium (`chromium-headless-shell` or `chromium`); without it these tests are skipped.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from explorer import chromium, written
+from log_samples import make_header
+from playwright.sync_api import Page, sync_playwright
+from studies import ASYNCHRONOUS, KEYS
+
+from tpstream import Scenario, read_log, simulate
+from tpstream.log.reader import Log
+from tpstream.view.explorer import view
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt-get install chromium-headless-shell"),
+]
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-precise-memory-info",
+)
+SHADES = """canvas => {
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set();
+    for (let i = 0; i < data.length; i += 4) seen.add((data[i] << 16) + (data[i + 1] << 8) + data[i + 2]);
+    return seen.size;
+}"""
+"""The number of colours on a canvas."""
+
+
+@dataclass
+class Shown:
+    """A page in the browser, and what it complained of or asked for."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def text(self, selector: str) -> str:
+        """What is written there."""
+        return str(self.page.locator(selector).first.inner_text())
+
+    def table(self, section: str) -> list[list[str]]:
+        """The table of a figure, row by row."""
+        details = self.page.locator(f"#{section} details").first
+        details.locator("summary").click()
+        rows: list[list[str]] = details.locator("table").evaluate(
+            "table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"
+        )
+        return rows
+
+
+Show = Callable[..., Shown]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, started once."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
+    """Shows the page of some logs; at the end there must have been no error and no request but that for the page."""
+    opened: list[Shown] = []
+
+    def open_page(*logs: Log, width: int = 1200, scheme: str = "light", pulls: tuple[int, ...] = ()) -> Shown:
+        path = view(logs, pulls).write(tmp_path / f"page-{len(opened)}.html")
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        shown = Shown(context.new_page())
+        opened.append(shown)
+        shown.page.on("pageerror", lambda error: shown.errors.append(str(error)))
+        shown.page.on("console", lambda message: message.type == "error" and shown.errors.append(message.text))
+        shown.page.on("dialog", lambda dialog: shown.errors.append(dialog.message))
+        shown.page.on("request", lambda request: shown.requests.append(request.url))
+        shown.page.goto(path.as_uri())
+        shown.page.wait_for_selector("html[data-ready]", timeout=20_000)
+        return shown
+
+    yield open_page
+    for shown in opened:
+        assert shown.errors == []
+        assert len(shown.requests) == 1
+        shown.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    """The log of a run with late parts and indices."""
+    path = tmp_path_factory.mktemp("logs") / "run.arrows"
+    keys = KEYS | ASYNCHRONOUS["window"] | {"horizon": 400, "time_unit": "day", "currency": "EUR"}
+    simulate(Scenario(**keys), "tp-ucb-fr", log=path, log_detail="indices")
+    return read_log(path)
+
+
+def test_all_figures_are_drawn(show: Show, log: Log) -> None:
+    """The five figures are there, each canvas has many colours, and the units of the log are named."""
+    shown = show(log)
+    sections = shown.page.locator("section").evaluate_all("all => all.map(one => one.id)")
+    assert sections == ["reward", "allocation", "heat", "belief", "pull"]
+    colours = [canvas.evaluate(SHADES) for canvas in shown.page.locator("canvas").all()]
+    assert len(colours) == 9
+    assert min(colours) > 8
+    assert "EUR" in shown.text("#reward h3")
+    assert "in days" in shown.text("#heat h3")
+
+
+def test_numbers_are_those_of_the_log(show: Show, log: Log) -> None:
+    """The last row of a table: what each arm received and how often it was pulled, as pandas computes it."""
+    shown, frame = show(log), log.frame()
+    received = [cell.replace(",", "") for cell in shown.table("reward")[-1][1::3]]
+    expected = frame[frame["kind"] == "partial"].groupby("arm")["value"].sum()
+    assert [float(text) for text in received] == pytest.approx(expected.tolist(), rel=1e-3)
+    pulls = [int(cell) for cell in shown.table("allocation")[-1][1::2]]
+    assert pulls == frame[frame["kind"] == "pull"].groupby("arm").size().tolist()
+    by_age = [[int(cell.replace(",", "")) for cell in row[1:]] for row in shown.table("heat")[1:]]
+    arrived = frame[frame["kind"].isin(["partial", "late"])].groupby("arm").size().tolist()
+    assert [sum(column) for column in zip(*by_age, strict=True)] == arrived
+
+
+def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
+    """Dragging across one figure changes the time of all; choosing an arm changes all; Escape takes both back."""
+    shown = show(log)
+    pictures = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in shown.page.locator("canvas").all()[:8]]
+    shown.page.locator("#allocation").scroll_into_view_if_needed()
+    box = shown.page.locator("#allocation canvas").first.bounding_box()
+    assert box is not None
+    shown.page.mouse.move(box["x"] + 300, box["y"] + 40)
+    shown.page.mouse.down()
+    shown.page.mouse.move(box["x"] + 500, box["y"] + 60)
+    shown.page.mouse.up()
+    shown.page.wait_for_timeout(150)
+    again = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in shown.page.locator("canvas").all()[:8]]
+    assert [one != other for one, other in zip(pictures, again, strict=True)] == [True] * 8
+    assert "everything" not in shown.text("#range")
+    shown.page.get_by_role("button", name="middle").click()
+    assert "only middle" in shown.text("#range")
+    shown.page.keyboard.press("Escape")
+    assert "everything" in shown.text("#range")
+    assert "only" not in shown.text("#range")
+
+
+def test_keys(show: Show, log: Log) -> None:
+    """+ and - zoom, arrows move, ? helps, / goes to the search."""
+    shown = show(log)
+    whole = shown.text("#range")
+    shown.page.keyboard.press("+")
+    near = shown.text("#range")
+    shown.page.keyboard.press("ArrowRight")
+    moved = shown.text("#range")
+    shown.page.keyboard.press("-")
+    shown.page.keyboard.press("-")
+    assert len({whole, near, moved}) == 3
+    assert shown.text("#range") == whole
+    shown.page.keyboard.press("?")
+    assert shown.page.locator("#help").is_visible()
+    shown.page.keyboard.press("Escape")
+    shown.page.keyboard.press("/")
+    assert shown.page.evaluate("document.activeElement.id") == "number"
+
+
+def test_the_search_finds_a_pull(show: Show, log: Log) -> None:
+    """A number typed shows this pull: its arm, what it was credited with, what was open; a wrong one is refused."""
+    shown, frame = show(log), log.frame()
+    own = frame[frame["pull"] == 123]
+    shown.page.fill("#number", "123")
+    shown.page.keyboard.press("Enter")
+    story = shown.text("#story")
+    name = log.header.arms[int(own["arm"].iloc[0])]
+    assert f"Pull 123, made at day 123: arm “{name}”." in story
+    credited = own[own["kind"] == "partial"]["value"]
+    assert f"credited with {float(f'{credited.sum():.4g}'):g} EUR in {len(credited)} of 6 parts" in story
+    before = frame.loc[: own.index[0] - 1, "kind"]
+    assert f"{(before == 'pull').sum() - (before == 'closed').sum()} other pulls were open" in story
+    indices = sorted(frame.loc[own.index[0], "indices"], reverse=True)
+    margin = shown.page.evaluate("text => Number(text.match(/two largest indices was ([0-9.e-]+)\\./)[1])", story)
+    assert margin == pytest.approx(indices[0] - indices[1], rel=1e-2)
+    shown.page.fill("#number", "4000")
+    shown.page.keyboard.press("Enter")
+    assert "Pull 123" in shown.text("#story")
+
+
+def test_a_hostile_log_does_nothing(show: Show, tmp_path: Path) -> None:
+    """Names with markup, quotes, marks of direction and 10,000 letters are text."""
+    names = ["</script><script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "\u202egnp.exe", "n" * 10_000]
+    header = msgspec.structs.replace(
+        make_header(arms=4, policy=names[0]), arms=names, span=6, parameters={names[1]: names[1]}
+    )
+    header.scenario["name"] = names[1]
+    source = tmp_path / "source.jsonl"
+    simulate(Scenario(**KEYS), "uniform", log=source)
+    log = written(tmp_path / "hostile.jsonl", read_log(source).join(), header)
+    shown = show(log, width=390)
+    assert shown.page.locator("img").count() == 0
+    assert shown.page.locator("script").count() == 2
+    assert names[0] in shown.text("#title")
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(show: Show, log: Log, scheme: str) -> None:
+    """The page follows the system: text and canvas are dark on light or light on dark; the button changes both."""
+    shown = show(log, scheme=scheme)
+    corner = (
+        """() => [...document.querySelector("canvas").getContext("2d").getImageData(2, 2, 1, 1).data].slice(0, 3)"""
+    )
+    first = sum(shown.page.evaluate(corner))
+    shown.page.click("#theme")
+    shown.page.wait_for_timeout(150)
+    second = sum(shown.page.evaluate(corner))
+    assert (first > 600, second > 600) == ((True, False) if scheme == "light" else (False, True))
+
+
+def test_a_phone(show: Show, log: Log) -> None:
+    """At 390 pixels nothing is wider than the screen, and canvases are drawn."""
+    shown = show(log, width=390)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert shown.page.locator("#heat canvas").first.evaluate(SHADES) > 8
+
+
+def test_two_logs_side_by_side(show: Show, log: Log, tmp_path: Path) -> None:
+    """Figures of both stand beside each other on one axis; the first decision that differs is told."""
+    path = tmp_path / "other.arrows"
+    keys = KEYS | ASYNCHRONOUS["window"] | {"horizon": 400, "time_unit": "day", "currency": "EUR"}
+    simulate(Scenario(**keys), "uniform", log=path)
+    other = read_log(path)
+    one, two = (log.frame(["arm"], kinds=[0])["arm"] for log in (log, other))
+    shown = show(log, other)
+    boxes = [canvas.bounding_box() for canvas in shown.page.locator("#allocation canvas").all()]
+    assert len(boxes) == 2
+    assert boxes[0]["y"] == boxes[1]["y"]
+    assert boxes[0]["x"] < boxes[1]["x"]
+    parting = int((one != two).argmax()) + 1
+    assert f"“uniform” first decides otherwise than “tp-ucb-fr” in pull {parting}." in shown.text("#regret p")
+
+
+def test_a_picture_can_be_saved(show: Show, log: Log, tmp_path: Path) -> None:
+    """The button gives a PNG file."""
+    shown = show(log)
+    with shown.page.expect_download() as download:
+        shown.page.locator("#heat").get_by_role("button", name="save picture").click()
+    download.value.save_as(tmp_path / "heat.png")
+    assert (tmp_path / "heat.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_logs_with_little_in_them(show: Show, tmp_path: Path) -> None:
+    """An empty log, one of pulls only, one of a pull: a page each, which says what is missing."""
+    assert "There is no event" in show(written(tmp_path / "empty.jsonl")).text("main")
+    path = tmp_path / "pulls.arrows"
+    simulate(Scenario(**KEYS), "tp-ucb-fr", log=path, log_detail="pulls")
+    assert "holds only the pulls" in show(read_log(path)).text("#heat")
+    source = tmp_path / "source.jsonl"
+    simulate(Scenario(**KEYS), "uniform", log=source)
+    one = written(tmp_path / "one.jsonl", read_log(source).join().cut(0, 1), read_log(source).header)
+    assert "Pull 1, made at" in show(one).text("#story")
+
+
+def test_ten_million_events(show: Show, tmp_path: Path) -> None:
+    """Setting 1 over 100,000 rounds: a page of at most 1.5 MB, open in 2 s, with less than 300 MB in it."""
+    path = tmp_path / "large.arrows"
+    simulate(Scenario.load("setting-1").with_(horizon=100_000), "tp-ucb-ew", log=path)
+    shown = show(read_log(path))
+    assert (tmp_path / "page-0.html").stat().st_size <= 1.5e6
+    session = shown.page.context.new_cdp_session(shown.page)
+    start = time.perf_counter()
+    shown.page.reload()
+    shown.page.wait_for_selector("html[data-ready]")
+    assert time.perf_counter() - start < 2
+    session.send("HeapProfiler.collectGarbage")
+    assert session.send("Runtime.getHeapUsage")["usedSize"] < 300e6
+    assert shown.page.evaluate("performance.memory.usedJSHeapSize") < 300e6
+    shown.requests.pop()  # that of the reload

@@ -1,0 +1,215 @@
+"""Pages of logs: what is in them is what pandas finds in the log, and any log can be shown."""
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from command import Command, tpstream
+from explorer import unpack, written
+from log_samples import make_events, make_header
+from studies import ASYNCHRONOUS, KEYS
+
+from tpstream import Scenario, read_log, simulate
+from tpstream.log.writer import convert
+from tpstream.model.errors import LogError
+from tpstream.model.events import Events
+from tpstream.view.explorer import MOST_LOGS, view
+
+__all__ = ["tpstream"]
+HOSTILE = ["</script><script>alert(1)</script>", "\"'<img src=x onerror=alert(1)>", "\u202egnp.exe\u0000", "n" * 10_000]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log of every event, with late parts and indices."""
+    path = tmp_path_factory.mktemp("logs") / "run.arrows"
+    simulate(Scenario(**(KEYS | ASYNCHRONOUS["window"])), "tp-ucb-fr", log=path, log_detail="indices")
+    return path
+
+
+def test_numbers_in_a_page_are_those_of_the_log(path: Path) -> None:
+    """Counts and sums of each arm, and what each pull was credited with, as pandas finds them."""
+    (about, arrays), frame = unpack(read_log(path).view().text), read_log(path).frame()
+    log = about["logs"][0]
+    bins = log["time"]["bins"]
+    for name, kind in (("pulls", "pull"), ("parts", "partial"), ("closed", "closed"), ("late", "late")):
+        own = frame[frame["kind"] == kind].groupby("arm")["value"]
+        found = arrays[f"0.count.{name}"].reshape(-1, bins).sum(axis=1)
+        assert found.tolist() == own.size().reindex(range(3), fill_value=0).tolist()
+        if name != "pulls":
+            sums = arrays[f"0.sum.{name}"].reshape(-1, bins).sum(axis=1)
+            np.testing.assert_allclose(sums, own.sum().reindex(range(3), fill_value=0), rtol=1e-12)
+    paid = frame[frame["kind"] == "partial"].groupby("pull")["value"].sum().reindex(range(1, 61), fill_value=0)
+    np.testing.assert_allclose(arrays["0.pull.paid"], paid, rtol=1e-6)
+    assert log["pulls"] == 60
+    assert log["events"] == len(frame)
+
+
+def test_nothing_can_be_loaded_or_run_but_the_page_itself(path: Path) -> None:
+    """The policy forbids everything else, no address of the network is in the page, and it is well below 1.5 MB."""
+    text = read_log(path).view().text
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy[1]
+    assert re.findall(r"https?://|<link|@import|\bsrc=|\bon\w+=\"", text) == []
+    assert len(text) < 150_000
+
+
+def test_names_from_logs_are_no_markup(tmp_path: Path) -> None:
+    """A name cannot end the block of data, the title is escaped, and long names are cut."""
+    header = msgspec.structs.replace(make_header(arms=4, policy=HOSTILE[0]), arms=HOSTILE)
+    header.scenario["name"] = HOSTILE[1] + "@DATA@"
+    text = view([written(tmp_path / "hostile.jsonl", None, header)]).text
+    assert text.count("<script") == 2
+    assert text.count("</script>") == 2
+    assert "alert(1)" not in text.replace(html.escape(HOSTILE[0]), "").replace(html.escape(HOSTILE[1]), "")
+    about, _ = unpack(text)
+    assert [len(name) for name in about["logs"][0]["arms"]] == [len(HOSTILE[0]), len(HOSTILE[1]), 7, 200]
+
+
+def test_an_empty_log(tmp_path: Path) -> None:
+    """A log without any event has a page that says so."""
+    about, arrays = unpack(view([written(tmp_path / "empty.jsonl")]).text)
+    assert (about["logs"][0]["events"], about["logs"][0]["time"]["bins"], len(arrays["0.pull.time"])) == (0, 0, 0)
+
+
+def test_one_pull(tmp_path: Path) -> None:
+    """A log of a single decision of which no part has arrived."""
+    about, arrays = unpack(view([written(tmp_path / "one.jsonl", make_events(1))]).text)
+    assert (about["logs"][0]["pulls"], about["logs"][0]["time"]["bins"], len(arrays["0.parts.age"])) == (1, 1, 0)
+
+
+def test_pulls_only(tmp_path: Path) -> None:
+    """A log of only the pulls has allocation and regret, and says what is missing."""
+    path = tmp_path / "pulls.arrows"
+    simulate(Scenario(**KEYS), "tp-ucb-fr", log=path, log_detail="pulls")
+    about, arrays = unpack(read_log(path).view().text)
+    assert (about["logs"][0]["heats"], int(arrays["0.count.pulls"].sum())) == ({}, 60)
+    assert any("only the pulls" in note for note in about["logs"][0]["notes"])
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "arrows"])
+def test_a_torn_log(tmp_path: Path, ending: str) -> None:
+    """What is left of a killed run is shown, and the page says where it ends."""
+    path = tmp_path / f"run.{ending}"
+    simulate(Scenario(**KEYS), "tp-ucb-fr", log=path)
+    os.truncate(path, path.stat().st_size - 30)
+    log = read_log(path)
+    notes = unpack(log.view().text)[0]["logs"][0]["notes"]
+    assert notes[0] == f"The log is not complete: {log.truncated}. Everything up to there is shown."
+
+
+def test_a_sparse_log_has_the_page_of_the_whole_one(tmp_path: Path) -> None:
+    """Reading puts the zeros in, so that all numbers are the same."""
+    path = tmp_path / "whole.arrows"
+    simulate(Scenario.load("subscriptions").with_(horizon=50), "uniform", log=path)
+    sparse = convert(read_log(path), tmp_path / "sparse.arrows", sparse=True)
+    (_, whole), (_, again) = unpack(read_log(path).view().text), unpack(sparse.view().text)
+    assert sparse.path.stat().st_size < path.stat().st_size
+    assert all((whole[name] == again[name]).all() for name in whole)
+
+
+def test_many_arms_are_taken_together(tmp_path: Path) -> None:
+    """Of 50 arms the 19 with the most pulls have their own line, and nothing is lost."""
+    arms = np.array([5] * 10 + list(range(30, 50)) + [7] * 3)
+    count = len(arms)
+    seq = np.arange(count)
+    events = Events(
+        seq=seq,
+        time=seq + 1.0,
+        kind=np.zeros(count, dtype=np.int8),
+        round=seq + 1,
+        pull=seq + 1,
+        arm=arms,
+        part=np.zeros(count, dtype=np.int64),
+        value=np.full(count, np.nan),
+    )
+    about, arrays = unpack(view([written(tmp_path / "many.jsonl", events, make_header(arms=50))]).text)
+    log = about["logs"][0]
+    pulls = arrays["0.count.pulls"].reshape(20, -1).sum(axis=1)
+    assert log["arms"][:2] == ["arm 5", "arm 7"]
+    assert log["arms"][-1] == "31 other arms"
+    assert (pulls[0], pulls[1], pulls.sum()) == (10, 3, count)
+
+
+def test_the_first_decision_that_differs(tmp_path: Path) -> None:
+    """Of two logs of one world the page tells the first pull with another arm, and has its parts."""
+    paths = {policy: tmp_path / f"{policy}.arrows" for policy in ("tp-ucb-fr", "uniform")}
+    for policy, path in paths.items():
+        simulate(Scenario(**KEYS), policy, log=path)
+    one, other = (read_log(path).columns(["arm"], [0])["arm"] for path in paths.values())
+    about, arrays = unpack(view([read_log(path) for path in paths.values()]).text)
+    expected = int(np.argmax(one != other)) + 1
+    assert [log["divergence"] for log in about["logs"]] == [None, expected]
+    assert expected in arrays["1.parts.pull"]
+
+
+def test_a_page_shows_a_limited_number_of_logs(path: Path) -> None:
+    """More are refused, and so are none."""
+    for logs in ([], [read_log(path)] * (MOST_LOGS + 1)):
+        with pytest.raises(LogError, match="a page shows 1 to 8 logs"):
+            view(logs)
+
+
+def test_a_notebook_shows_a_page_in_a_frame(path: Path, tmp_path: Path) -> None:
+    """The HTML of a page is a frame with the page inside, escaped; `path` writes it."""
+    page = read_log(path).view(tmp_path / "new" / "page.html", pulls=[3])
+    assert html.unescape(page._repr_html_()).count("<!doctype html>") == 1
+    assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page.text
+    assert repr(page).startswith("Page of 0.")
+
+
+def test_the_command_writes_a_page_beside_the_log(tpstream: Command, tmp_path: Path) -> None:
+    """By default LOG with the ending .html; several logs make view.html; --out and --pull as asked; --json tells."""
+    tpstream("run", "small.toml", "-p", "uniform", "-p", "tp-ucb-fr", "--log", "logs", "--quiet")
+    done = tpstream("view", "logs/uniform.run-000.jsonl")
+    assert (done.code, done.out.startswith("logs/uniform.run-000.html: 0.")) == (0, True)
+    assert tpstream("view", "logs", "--json").out.count("run-000.jsonl") == 2
+    assert (tmp_path / "logs" / "view.html").exists()
+    assert tpstream("view", "logs/uniform.run-000.jsonl", "--pull", "7", "-o", "page.html", "--quiet").code == 0
+    assert (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nothing.jsonl",), "nothing.jsonl: cannot read the log: No such file or directory"),
+        (("logs/uniform.run-000.jsonl", "--pull", "61"), "there is no pull 61; the log has pulls 1 to 60"),
+        (("logs/uniform.run-000.jsonl", "--out", "logs/uniform.run-000.jsonl"), "a page ends in .html"),
+        (("logs/uniform.run-000.jsonl", "--out", "small.toml/page.html"), "cannot write the page"),
+    ],
+)
+def test_mistakes_are_one_line(tpstream: Command, words: tuple[str, ...], message: str) -> None:
+    """Exit code 2, one line on standard error."""
+    tpstream("run", "small.toml", "-p", "uniform", "--log", "logs", "--quiet")
+    done = tpstream("view", *words)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert message in done.err
+
+
+@pytest.mark.slow
+def test_the_page_of_a_run_that_was_killed(tmp_path: Path) -> None:
+    """After `kill -9` the command makes a page of what was written."""
+    log = tmp_path / "run.arrows"
+    program = (
+        "import os, signal, sys; from tpstream import Scenario, simulate\n"
+        "class Killer:\n"
+        "    heard = 0\n"
+        "    def hear(self, events):\n"
+        "        self.heard += len(events)\n"
+        "        if self.heard > 400_000: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "simulate(Scenario.load('setting-1').with_(horizon=20_000), 'uniform', log=sys.argv[1], sinks=[Killer()])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(log)], capture_output=True, check=False)
+    assert done.returncode == -9
+    opened = read_log(log)
+    about, _ = unpack(opened.view().text)
+    assert about["logs"][0]["events"] == len(opened.frame(["seq"])) > 100_000
+    assert "not complete" in about["logs"][0]["notes"][0]
