@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper docs test lint types imports unit verify clean
+.PHONY: help demo paper docs test lint types imports browser unit verify clean
 
 help:  ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,13 +40,19 @@ types: $(VENV)/installed-dev
 imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
+# Pages are tested in Chromium, which is a package of Debian; where it cannot be installed, these tests are skipped.
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python; the faults
 # that are planted into loops run only there, since each would compile every loop anew.
 INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/log/test_contract.py tests/log/test_sparse.py tests/analysis/test_log_regret.py \
 	$(addprefix tests/engines/test_,time_order.py planted_faults.py parity.py parity_faults.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
-unit: $(VENV)/installed-dev
+browser:
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends chromium-headless-shell; } >/dev/null 2>&1 || \
+		echo "Chromium is not installed and cannot be: the tests in a browser are skipped (tests/view/test_browser.py)"
+
+unit: $(VENV)/installed-dev browser
 	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0
 	$(PYTEST) -m slow
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \

@@ -170,7 +170,7 @@ def test_the_command_writes_a_page_beside_the_log(tpstream: Command, tmp_path: P
     """By default LOG with the ending .html; several logs make view.html; --out and --pull as asked; --json tells."""
     tpstream("run", "small.toml", "-p", "uniform", "-p", "tp-ucb-fr", "--log", "logs", "--quiet")
     done = tpstream("view", "logs/uniform.run-000.jsonl")
-    assert (done.code, done.out.startswith("logs/uniform.run-000.html: 0.")) == (0, True)
+    assert (done.code, done.out.startswith("page: logs/uniform.run-000.html (0.")) == (0, True)
     assert tpstream("view", "logs", "--json").out.count("run-000.jsonl") == 2
     assert (tmp_path / "logs" / "view.html").exists()
     assert tpstream("view", "logs/uniform.run-000.jsonl", "--pull", "7", "-o", "page.html", "--quiet").code == 0

@@ -58,7 +58,7 @@ def view(
     if output.as_json:
         print_json({"page": str(path), "bytes": path.stat().st_size, "logs": [str(log.path) for log in found]})
     else:
-        typer.echo(f"{path}: {path.stat().st_size / 1e6:,.2f} MB")
+        output.add("page", f"{path} ({path.stat().st_size / 1e6:,.2f} MB)")
         output.add("note", *(f"{log.path}: {log.truncated}" for log in found if log.truncated))
     if browser:
         webbrowser.open(path.resolve().as_uri())

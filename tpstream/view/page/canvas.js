@@ -133,7 +133,14 @@ class Panel {
       ink.beginPath(); ink.moveTo(x, this.top); ink.lineTo(x, this.top + this.height); ink.stroke(); ink.setLineDash([]);
     };
     if (state.hover !== null) line(state.hover, colours.quiet, [3, 3]);
-    if (state.pull && state.pull.log === this.log.number && state.pull.time !== undefined) line(state.pull.time, colours.text, []);
+    if (state.pull && state.pull.log === this.log.number && state.pull.time !== undefined) {
+      line(state.pull.time, colours.text, []);
+      const text = `pull ${state.pull.pull.toLocaleString("en")}`;
+      ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "top";
+      const size = ink.measureText(text).width, x = this.x(state.pull.time), left = x + size + 12 > this.left + this.width ? x - size - 5 : x + 4;
+      ink.fillStyle = colours.back; ink.globalAlpha = 0.8; ink.fillRect(left - 2, this.top + 1, size + 5, 14); ink.globalAlpha = 1;
+      ink.fillStyle = colours.text; ink.fillText(text, left, this.top + 3);
+    }
     if (this.drag) {
       ink.fillStyle = colours.text; ink.globalAlpha = 0.12;
       ink.fillRect(Math.min(this.drag[0], this.drag[1]), this.top, Math.abs(this.drag[1] - this.drag[0]), this.height);

@@ -70,7 +70,7 @@ function promised(log) {
 
 const reward = {
   id: "reward", title: "Reward received, outstanding and lost",
-  about: (log) => `Received is what arrived in time, added up since the beginning (in ${log.reward}). Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid.${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
+  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid.${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: what they paid is not known." : null),
   panels: (log) => {
     const found = [cumulativeSpec(`Received so far, by arm (${log.reward})`, (one, arm) => one.total("sum.parts", arm), { height: 230, extra: promised })];
@@ -142,7 +142,7 @@ function closedMean(log, arm, b) {
   return [mean, n > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (n - 1)) : NaN];
 }
 function indexAt(log, arm, b) {
-  return arm < log.array("index").length / log.time.bins ? log.array("index")[arm * log.time.bins + b] : NaN;
+  return b < log.time.bins && arm < log.array("index").length / log.time.bins ? log.array("index")[arm * log.time.bins + b] : NaN;
 }
 function middleRange(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);

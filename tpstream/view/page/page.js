@@ -104,7 +104,7 @@ function buildPull() {
   updates.push(() => {
     const one = current();
     if (one) panel.log = one.log;
-    words.replaceChildren(...(one ? (one.known ? story(one) : [`Pull ${one.pull.toLocaleString("en")} is not in this page: it has every ${one.log.step}. pull. Make it again with --pull ${one.pull}.`]) : ["This log has no pull."]).map((text) => element("p", {}, text)));
+    words.replaceChildren(...(one ? (one.known ? story(one) : [`Pull ${one.pull.toLocaleString("en")} is not in this page, which lists one pull in ${one.log.step}. Make the page again with --pull ${one.pull}.`]) : ["This log has no pull."]).map((text) => element("p", {}, text)));
     const table = one && one.known ? decisionTable(one) : null;
     decision.replaceChildren(...(table ? [fillTable(table)] : []));
   });

@@ -48,7 +48,9 @@ const life = {
         ink.beginPath(); ink.moveTo(x - 4, zero - 12); ink.lineTo(x + 4, zero - 4); ink.moveTo(x + 4, zero - 12); ink.lineTo(x - 4, zero - 4); ink.stroke();
       } else {
         panel.line([[one.time + age, panel.low], [one.time + age, panel.high]], colours.quiet, { dash: [4, 3], width: 1.2 });
-        ink.fillStyle = colours.quiet; ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textAlign = "right"; ink.textBaseline = "top";
+        ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textAlign = "right"; ink.textBaseline = "top";
+        ink.fillStyle = colours.back; ink.fillRect(x - 8 - ink.measureText("closed").width, panel.top + 1, ink.measureText("closed").width + 6, 15);
+        ink.fillStyle = colours.quiet;
         ink.fillText("closed", x - 4, panel.top + 3);
         ink.textAlign = "left";
       }
@@ -58,20 +60,23 @@ const life = {
   label: () => (state.pull ? `Pull ${state.pull.pull}.` : ""),
 };
 
+function amount(log, value) {
+  return log.reward === "reward" ? `a reward of ${short(value)}` : `${short(value)} ${log.reward}`;
+}
 // The story in sentences.
 function story(one) {
   const { log } = one, time = `${log.unit || "time"} ${short(one.time)}`, name = log.arms[one.arm];
   const found = [`Pull ${one.pull.toLocaleString("en")}${page.logs.length > 1 ? ` of “${log.label}”` : ""}, made at ${time}: arm “${name}”.`];
   if (one.place === undefined) {
-    if (!log.only_pulls) found.push(`It was credited with ${short(one.paid)} ${log.reward} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${one.late ? `; ${counted(one.late, "part")} came too late` : ""}. Its parts are not in this page: make the page again with --pull ${one.pull}.`);
+    if (!log.only_pulls) found.push(`It was credited with ${amount(log, one.paid)} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${one.late ? `; ${counted(one.late, "part")} came too late` : ""}. Its parts are not in this page: make the page again with --pull ${one.pull}.`);
     return found;
   }
   const parts = partsOf(log, one.place), of = (kind) => parts.filter((part) => part.kind === kind), paid = of(1);
   const sum = (list) => list.reduce((total, part) => total + part.value, 0);
   if (!log.only_pulls) {
     const last = paid.length ? `, the last ${short(paid[paid.length - 1].age)}${log.unit ? ` ${plural(log.unit)}` : ""} after the pull` : "";
-    found.push(`It was credited with ${short(sum(paid))} ${log.reward} in ${paid.length} of ${log.span} parts${last}.`);
-    if (of(3).length) found.push(`${counted(of(3).length, "part")} came too late, with ${short(sum(of(3)))} ${log.reward}.`);
+    found.push(`It was credited with ${amount(log, sum(paid))} in ${paid.length} of ${log.span} parts${last}.`);
+    if (of(3).length) found.push(`${counted(of(3).length, "part")} came too late, with ${amount(log, sum(of(3)))}.`);
     if (of(4).length) found.push(`${counted(of(4).length, "part")} ${of(4).length === 1 ? "is" : "are"} lost.`);
     found.push(of(2).length ? "It is closed." : "It was still open when the log ended.");
   }
