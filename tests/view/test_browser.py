@@ -3,6 +3,7 @@
 Needs Chromium (`chromium-headless-shell` or `chromium`); without it these tests are skipped.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -147,10 +148,14 @@ def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
     shown.page.mouse.down()
     shown.page.mouse.move(box["x"] + 500, box["y"] + 60)
     shown.page.mouse.up()
+    shown.page.mouse.move(2, 2)  # away from the figure, so that no line marks the pointer's time
     shown.page.wait_for_timeout(150)
     again = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in shown.page.locator("canvas").all()[:8]]
     assert [one != other for one, other in zip(pictures, again, strict=True)] == [True] * 8
-    assert "everything" not in shown.text("#range")
+    first, last = (float(number) for number in re.findall(r"[\d.]+", shown.text("#range")))
+    assert 50 < first < last < 250
+    shown.page.locator("#reward canvas").first.hover(position={"x": 61, "y": 50})  # the left end of its axis
+    assert float(re.findall(r"[\d.]+", shown.text("#tip"))[0]) == pytest.approx(first, abs=2)
     shown.page.get_by_role("button", name="middle").click()
     assert "only middle" in shown.text("#range")
     shown.page.keyboard.press("Escape")
@@ -209,6 +214,10 @@ def test_a_hostile_log_does_nothing(show: Show, tmp_path: Path) -> None:
     simulate(Scenario(**KEYS), "uniform", log=source)
     log = written(tmp_path / "hostile.jsonl", read_log(source).join(), header)
     shown = show(log, width=390)
+    for details in shown.page.locator("details").all():
+        details.locator("summary").click()
+    for canvas in shown.page.locator("section > .panels canvas").all():
+        canvas.hover()
     assert shown.page.locator("img").count() == 0
     assert shown.page.locator("script").count() == 2
     assert names[0] in shown.text("#title")
