@@ -88,7 +88,7 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         shown = Shown(context.new_page())
         opened.append(shown)
-        shown.page.on("pageerror", lambda error: shown.errors.append(str(error)))
+        shown.page.on("pageerror", lambda error: shown.errors.append(f"{error}\n{error.stack}"))
         shown.page.on("console", lambda message: message.type == "error" and shown.errors.append(message.text))
         shown.page.on("dialog", lambda dialog: shown.errors.append(dialog.message))
         shown.page.on("request", lambda request: shown.requests.append(request.url))
@@ -158,6 +158,7 @@ def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
     assert float(re.findall(r"[\d.]+", shown.text("#tip"))[0]) == pytest.approx(first, abs=2)
     shown.page.get_by_role("button", name="middle").click()
     assert "only middle" in shown.text("#range")
+    shown.page.wait_for_timeout(150)  # until it is drawn
     shown.page.keyboard.press("Escape")
     assert "everything" in shown.text("#range")
     assert "only" not in shown.text("#range")

@@ -72,7 +72,7 @@ function drawHeat(panel, by) {
   for (let row = 0; row < axes.rows; row++) {
     for (let column = 0; column < axes.columns; column++) {
       const value = cells[row * axes.columns + column], place = 4 * ((axes.rows - 1 - row) * axes.columns + column);
-      pixels.data.set([...shade(Math.sqrt(Math.max(value, 0) / most), panel.colours.dark), value > 0 ? 255 : 0], place);
+      if (value > 0) pixels.data.set([...shade(Math.sqrt(value / most), panel.colours.dark), 255], place); // NaN: no pull
     }
   }
   pen.putImageData(pixels, 0, 0);
