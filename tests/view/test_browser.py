@@ -283,6 +283,22 @@ def test_logs_with_little_in_them(show: Show, tmp_path: Path) -> None:
     assert "Pull 1, made at" in show(one).text("#story")
 
 
+def test_any_logs_together(show: Show, log: Log, tmp_path: Path) -> None:
+    """Other worlds, pulls only and nothing at all side by side: with all tables open, each arm is chosen in turn."""
+    other = Scenario.load("setting-1").with_(horizon=30)
+    for name, detail in (("pulls", "pulls"), ("clairvoyant", "all")):
+        simulate(other, "ucb1", log=tmp_path / f"{name}.arrows", log_detail=detail)
+    logs = [read_log(tmp_path / f"{name}.arrows") for name in ("pulls", "clairvoyant")]
+    shown = show(log, *logs, written(tmp_path / "empty.jsonl"))
+    for details in shown.page.locator("details").all():
+        details.locator("summary").click()
+    for button in shown.page.locator("#arms button").all():
+        button.click()
+        shown.page.keyboard.press("+")
+        shown.page.wait_for_timeout(40)
+    assert "only" in shown.text("#range")
+
+
 def test_ten_million_events(show: Show, tmp_path: Path) -> None:
     """Setting 1 over 100,000 rounds: a page of at most 1.5 MB, open in 2 s, with less than 300 MB in it."""
     path = tmp_path / "large.arrows"

@@ -41,6 +41,23 @@ function lines(panel, rows, options) {
     panel.line(bins.map((b) => [log.edge(b), values[b]]), colourOf(name, panel.colours.dark), { dash: dashOf(name), ...options });
   });
 }
+// Name lines where they end, the highest first; a name that would lie on another one is left out (the buttons have all).
+function nameLines(panel, valueAt) {
+  const { log, ink } = panel, last = Math.min(log.bin(state.to) + 1, log.time.bins), right = Math.min(panel.x(log.edge(last)), panel.left + panel.width) - 4;
+  if (panel.width < 420) return;
+  ink.font = "12px system-ui, 'DejaVu Sans', sans-serif"; ink.textAlign = "right"; ink.textBaseline = "middle";
+  let above = -Infinity;
+  const ends = chosen(log).map((arm) => [panel.y(valueAt(arm, last)), log.arms[arm]]).filter(([y]) => y > panel.top && y < panel.top + panel.height).sort((a, b) => a[0] - b[0]);
+  for (const [y, name] of ends) {
+    const place = Math.max(y - 8, panel.top + 8), text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
+    if (place < above + 14) continue;
+    ink.fillStyle = panel.colours.back; ink.globalAlpha = 0.7; ink.fillRect(right - size - 2, place - 7, size + 4, 14); ink.globalAlpha = 1;
+    ink.fillStyle = colourOf(name, panel.colours.dark);
+    ink.fillText(text, right, place);
+    above = place;
+  }
+  ink.textAlign = "left";
+}
 function cumulativeSpec(title, rows, { stack = false, height = 190, extra = null } = {}) {
   return {
     title, height,
@@ -51,6 +68,7 @@ function cumulativeSpec(title, rows, { stack = false, height = 190, extra = null
     }),
     draw: (panel) => {
       if (stack) stacked(panel, (arm) => rows(panel.log, arm)); else lines(panel, (arm) => rows(panel.log, arm));
+      if (!stack) nameLines(panel, (arm, b) => rows(panel.log, arm)[b]);
       const more = extra && extra(panel.log);
       if (more) panel.line(edges(panel.log).map((b) => [panel.log.edge(b), more[b]]), panel.colours.text, { dash: [6, 4], width: 1.4 });
     },
@@ -64,7 +82,7 @@ function cumulativeSpec(title, rows, { stack = false, height = 190, extra = null
 
 // What a clairvoyant policy was shown at the pulls, so far; null if the log does not know it.
 function promised(log) {
-  if (!log.array("sum.pulls")) return null;
+  if (!log.array("sum.pulls") || !chosen(log).length) return null;
   return chosen(log).map((arm) => log.total("sum.pulls", arm)).reduce((sum, row) => sum.map((value, b) => value + row[b]));
 }
 
@@ -161,6 +179,7 @@ const meanSpec = (log) => ({
       panel.line(bins.map((b) => [one.edge(b), closedMean(one, arm, b)[0]]), colour, { dash: dashOf(name) });
       if (one.means[arm] !== null) panel.line([[state.from, one.means[arm]], [state.to, one.means[arm]]], colour, { width: 1, dash: [2, 4] });
     }
+    nameLines(panel, (arm, b) => closedMean(one, arm, b)[0]);
   },
   tip: (panel, time) => [[`at the end of ${moment(panel.log, time)}`], ...chosen(panel.log).map((arm) => { const [mean, reach] = closedMean(panel.log, arm, panel.log.bin(time) + 1); return [`${panel.log.arms[arm]}: ${short(mean)} ± ${short(reach)}`, colourOf(panel.log.arms[arm])]; })],
 });

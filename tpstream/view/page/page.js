@@ -91,7 +91,7 @@ function buildFigure(figure) {
     section.append(element("div", { class: "choices" }, ...buttons));
   }
   section.append(grid);
-  if (own.length) for (const log of logs) section.append(lazyTable(logs.length > 1 ? `Table: ${log.label}` : "Table", () => fillTable(figure.table(log))));
+  for (const log of logs.filter((one) => !(figure.missing && figure.missing(one)))) section.append(lazyTable(logs.length > 1 ? `Table: ${log.label}` : "Table", () => fillTable(figure.table(log))));
   byId("main").append(section);
 }
 function buildPull() {
@@ -184,8 +184,9 @@ async function start() {
   const labels = page.logs.map((log) => log.policy);
   page.logs.forEach((log, i) => { log.label = labels.indexOf(log.policy) === labels.lastIndexOf(log.policy) ? log.policy : `${log.policy} (${i + 1})`; });
   page.names = [...new Set(page.logs.flatMap((log) => log.arms))];
-  state.begin = state.from = Math.min(...page.logs.map((log) => log.begin));
-  state.end = state.to = Math.max(...page.logs.map((log) => log.end));
+  const some = page.logs.filter((log) => log.events), shown = some.length ? some : page.logs;
+  state.begin = state.from = Math.min(...shown.map((log) => log.begin));
+  state.end = state.to = Math.max(...shown.map((log) => log.end));
   heatChoice.shows = page.logs.some((log) => log.heats.delay) ? "parts" : "reward"; // without delays, all cells have the same parts
   buildAbout();
   buildArms();
