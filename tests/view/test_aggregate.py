@@ -77,7 +77,7 @@ def test_a_sink_hears_the_same(log: Log) -> None:
     sink.flush()
     from_log = aggregate_of(log)
     assert (sink.counts == from_log.counts).all()
-    assert (sink.index_counts == from_log.index_counts).all()
+    assert (sink.arm_counts["indices"] == from_log.arm_counts["indices"]).all()
 
 
 def test_what_is_known_of_a_pull(log: Log) -> None:
@@ -128,8 +128,27 @@ def test_indices_are_averaged_where_they_are_finite(log: Log) -> None:
     """Sums and counts of the finite indices are those of the log, arm by arm."""
     found, indices = aggregate_of(log), log.columns(["indices"])["indices"]
     finite = np.isfinite(indices)
-    np.testing.assert_array_equal(found.index_counts.sum(axis=0), finite.sum(axis=0))
-    np.testing.assert_allclose(found.index_sums.sum(axis=0), np.where(finite, indices, 0).sum(axis=0), rtol=1e-12)
+    np.testing.assert_array_equal(found.arm_counts["indices"].sum(axis=0), finite.sum(axis=0))
+    sums = found.arm_sums["indices"].sum(axis=0)
+    np.testing.assert_allclose(sums, np.where(finite, indices, 0).sum(axis=0), rtol=1e-12)
+
+
+def test_probabilities_are_averaged(tmp_path: Path) -> None:
+    """Fixed randomisation chooses each of three arms with probability 1/3, in every step of time."""
+    path = tmp_path / "run.arrows"
+    simulate(Scenario(**KEYS), "uniform", log=path, log_detail="probabilities")
+    found = aggregate_of(read_log(path)).average("probabilities")
+    np.testing.assert_allclose(found[:60], 1 / 3)
+    assert np.isnan(found[60:]).all()
+
+
+def test_delays_count_from_the_visits(tmp_path: Path) -> None:
+    """Parts that arrive at the visits of the scenario have no delay."""
+    path = tmp_path / "run.arrows"
+    simulate(Scenario(**(KEYS | {"visits": [0.5, 2.0, 7.5, 8.0, 9.0, 30.0]})), "uniform", log=path)
+    found = aggregate_of(read_log(path))
+    assert (found.delays.age.used, int(found.delays.counts.sum())) == (1, 360)
+    assert found.ages.age.used > 1
 
 
 @given(

@@ -286,9 +286,10 @@ def test_logs_with_little_in_them(show: Show, tmp_path: Path) -> None:
 def test_any_logs_together(show: Show, log: Log, tmp_path: Path) -> None:
     """Other worlds, pulls only and nothing at all side by side: with all tables open, each arm is chosen in turn."""
     other = Scenario.load("setting-1").with_(horizon=30)
-    for name, detail in (("pulls", "pulls"), ("clairvoyant", "all")):
-        simulate(other, "ucb1", log=tmp_path / f"{name}.arrows", log_detail=detail)
-    logs = [read_log(tmp_path / f"{name}.arrows") for name in ("pulls", "clairvoyant")]
+    details: dict[str, Any] = {"ucb1": "all", "uniform": "probabilities", "tp-ucb-fr": "pulls"}
+    for policy, detail in details.items():
+        simulate(other, policy, log=tmp_path / f"{policy}.arrows", log_detail=detail)
+    logs = [read_log(tmp_path / f"{policy}.arrows") for policy in details]
     shown = show(log, *logs, written(tmp_path / "empty.jsonl"))
     for details in shown.page.locator("details").all():
         details.locator("summary").click()
@@ -297,6 +298,7 @@ def test_any_logs_together(show: Show, log: Log, tmp_path: Path) -> None:
         shown.page.keyboard.press("+")
         shown.page.wait_for_timeout(40)
     assert "only" in shown.text("#range")
+    assert "uniform: Probability with which each arm was chosen" in shown.text("#allocation")
 
 
 def test_ten_million_events(show: Show, tmp_path: Path) -> None:

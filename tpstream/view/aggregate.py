@@ -25,13 +25,23 @@ MOST_LAYERS = 20
 """With more arms than this, heat maps hold all arms together."""
 CHUNK = 50_000
 """Events that are gathered before they are added: adding has a cost of its own."""
-NEEDED = ("time", "kind", "pull", "arm", "part", "value", "indices")
+PER_ARM = ("indices", "probabilities")
+"""What a log may have for every arm at a decision."""
+NEEDED = ("time", "kind", "pull", "arm", "part", "value", *PER_ARM)
 """The columns that are used."""
 KINDS = len(KIND_NAMES)
 LARGEST_TIME, LARGEST_VALUE = 1e15, 1e100
 """Beyond these, sums and differences of numbers mean nothing any more."""
 ROUNDING = 1e-9
 """Delays below this share of the time are rounding errors of real-valued times."""
+
+
+def due_times(header: Header) -> Floats:
+    """When the parts of a pull are due, counted from the pull: at its visits, if the scenario names any."""
+    visits = header.scenario.get("visits")
+    if isinstance(visits, list) and len(visits) == header.span:
+        return np.array(visits, dtype=np.float64)
+    return nominal_times(header)
 
 
 class Heat:
@@ -138,12 +148,13 @@ class Aggregate:
         """The sums of their values; that of pulls is what a clairvoyant policy was shown."""
         self.squares = np.zeros((bins, arms))
         """The sums of the squares of what closed pulls paid."""
-        self.index_sums, self.index_counts = np.zeros((bins, arms)), np.zeros((bins, arms), dtype=np.int64)
-        """The sums and the numbers of the finite indices at decisions."""
+        self.arm_sums = {name: np.zeros((bins, arms)) for name in PER_ARM}
+        self.arm_counts = {name: np.zeros((bins, arms), dtype=np.int64) for name in PER_ARM}
+        """The sums and the numbers of the finite indices and probabilities at decisions."""
         self.ages, self.delays = Heat(layers), Heat(layers)
         """By age at arrival, and by how long after its nominal time a part arrived."""
         self.pulls = PullRows()
-        self._nominal = nominal_times(header)
+        self.due = due_times(header)
         self._waiting: list[Events] = []
 
     def hear(self, events: Events) -> None:
@@ -167,7 +178,7 @@ class Aggregate:
         times = columns["time"]
         doublings = self.time.fit(times)
         if doublings:
-            for bins in (self.counts, self.sums, self.squares, self.index_sums, self.index_counts):
+            for bins in (self.counts, self.sums, self.squares, *self.arm_sums.values(), *self.arm_counts.values()):
                 merge_pairs(bins, doublings)
         if is_pull.any():
             self.pulls.begin(times[is_pull], columns["arm"][is_pull])
@@ -176,6 +187,11 @@ class Aggregate:
         self._add_bins(columns, is_pull)
         self._add_parts(columns)
         self.events += len(times)
+
+    def average(self, name: str) -> Floats:
+        """The mean of the finite indices or probabilities in each bin of time and for each arm; NaN without any."""
+        counts = self.arm_counts[name]
+        return np.divide(self.arm_sums[name], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
 
     def outstanding(self) -> Floats:
         """What open pulls are expected to pay yet, at the end of each bin of time and for each arm.
@@ -224,12 +240,14 @@ class Aggregate:
         at_closing, cells = (place[closed] - first) * arms + arm[closed], shape[0] * arms
         squares = np.bincount(at_closing, weights=value[closed] ** 2, minlength=cells)
         self.squares[rows] += squares.reshape(shape[:2])
-        indices = columns.get("indices")
-        if indices is not None and len(indices):
-            finite = np.isfinite(indices)
-            cell = (((place[is_pull] - first) * arms)[:, np.newaxis] + np.arange(arms))[finite]
-            self.index_counts[rows] += np.bincount(cell, minlength=cells).reshape(shape[:2])
-            self.index_sums[rows] += np.bincount(cell, weights=indices[finite], minlength=cells).reshape(shape[:2])
+        for name in PER_ARM:
+            numbers = columns.get(name)
+            if numbers is not None and len(numbers):
+                finite = np.isfinite(numbers)
+                cell = (((place[is_pull] - first) * arms)[:, np.newaxis] + np.arange(arms))[finite]
+                found = np.bincount(cell, weights=numbers[finite], minlength=cells)
+                self.arm_sums[name][rows] += found.reshape(shape[:2])
+                self.arm_counts[name][rows] += np.bincount(cell, minlength=cells).reshape(shape[:2])
 
     def _add_parts(self, columns: Columns) -> None:
         """Note the parts that arrived, also the late ones, at their pulls and in the heat maps."""
@@ -239,7 +257,7 @@ class Aggregate:
         pulled = self.pulls.time[row]
         age = np.maximum(time - pulled, 0.0)
         self.pulls.arrive(row, kind, age, value)
-        delay = age - self._nominal[np.maximum(part, 1) - 1]
+        delay = age - self.due[np.maximum(part, 1) - 1]
         delay[delay < ROUNDING * np.maximum(np.abs(time), 1.0)] = 0.0
         layers = self.ages.counts.shape[2]
         layer = self.pulls.arm[row].astype(np.int64) if layers == len(self.header.arms) else np.zeros_like(row)

@@ -16,7 +16,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
-from tpstream.view.aggregate import MOST_LAYERS, NEEDED, Aggregate, Heat
+from tpstream.view.aggregate import MOST_LAYERS, NEEDED, PER_ARM, Aggregate, Heat
 from tpstream.view.packing import Block
 from tpstream.view.pulls import PullParts, choose, read_batches, read_parts, summarised
 from tpstream.view.words import Units, clean, divergence, facts, notes, scenario_name
@@ -147,7 +147,8 @@ def _describe(log: Log, aggregate: Aggregate) -> dict[str, Any]:
         "events": aggregate.events,
         "time": {"origin": time.origin, "width": time.width, "bins": time.used},
         "heats": {name: _heat_axes(heat) for name, heat in _heats(aggregate).items()},
-        "indices": bool(aggregate.index_counts.any()),
+        **{name: bool(aggregate.arm_counts[name].any()) for name in PER_ARM},
+        "due": aggregate.due.tolist(),
     }
 
 
@@ -191,10 +192,9 @@ def _add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, par
     if pulls.count:
         block.add(f"{prefix}.regret", aggregate.regret()[:used], "f8")
     block.add(f"{prefix}.squares", fold(aggregate.squares).T, "f8")
-    if aggregate.index_counts.any():
-        with np.errstate(invalid="ignore"):
-            means = aggregate.index_sums[:used] / aggregate.index_counts[:used]
-        block.add(f"{prefix}.index", means[:, own].T, "f4")
+    for name in PER_ARM:
+        if aggregate.arm_counts[name].any():
+            block.add(f"{prefix}.{name}", aggregate.average(name)[:used, own].T, "f4")
     for name, heat in _heats(aggregate).items():
         counts, sums = (cells[: heat.time.used, : heat.age.used].T for cells in (heat.counts, heat.sums))
         block.add(f"{prefix}.{name}.counts", counts, "u4")

@@ -79,7 +79,7 @@ def choose(pulls: PullRows, share: int, asked: Iterable[int]) -> Ints:
 
 def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
     """Read the events of these pulls; `count` is the number of all pulls in the log."""
-    names = ("time", "kind", "pull", "part", "value", *(("indices",) if log.header.detail == "indices" else ()))
+    names = ("time", "kind", "pull", "part", "value", "indices")
     wanted = np.zeros(count + 1, dtype=np.bool_)
     wanted[pulls] = True
     found: list[Columns] = []

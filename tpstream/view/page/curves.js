@@ -145,7 +145,7 @@ const allocation = {
       return [[`${log.unit || "time"} ${short(log.edge(pair[0]))} to ${short(log.edge(pair[1]))}`], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
     },
     label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.`,
-  }],
+  }, ...(page.logs.some((log) => log.probabilities) ? [{ ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]), tickText: (value) => `${Math.round(value * 100)} %` }] : [])],
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: pulls so far`, "share since the row above"])],
     rows: sampleEdges(log).map((b, i, all) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("count.pulls", arm)[b]), percent(shareIn(log, arm, i ? all[i - 1] : log.bin(state.from), b))])]),
@@ -159,8 +159,24 @@ function closedMean(log, arm, b) {
   const mean = log.total("sum.closed", arm)[b] / n, square = log.total("squares", arm)[b] / n;
   return [mean, n > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (n - 1)) : NaN];
 }
-function indexAt(log, arm, b) {
-  return b < log.time.bins && arm < log.array("index").length / log.time.bins ? log.array("index")[arm * log.time.bins + b] : NaN;
+// An index or a probability of an arm in a bin of time; the arms that are taken together have none.
+function valueAt(log, name, arm, b) {
+  return b < log.time.bins && arm < log.array(name).length / log.time.bins ? log.array(name)[arm * log.time.bins + b] : NaN;
+}
+function perArmSpec(title, name, none, range) {
+  return {
+    title, height: 210,
+    range: () => ofAll((log) => (log[name] ? range(chosen(log).flatMap((arm) => edges(log).map((b) => valueAt(log, name, arm, b)))) : [Infinity, -Infinity])),
+    draw: (panel) => {
+      const { log } = panel;
+      if (!log[name]) { panel.say(none); return; }
+      for (const arm of chosen(log)) {
+        const points = edges(log).map((b) => [log.edge(b) + log.time.width / 2, valueAt(log, name, arm, b)]);
+        panel.line(points.filter(([, value]) => Number.isFinite(value)), colourOf(log.arms[arm], panel.colours.dark), { dash: dashOf(log.arms[arm]) });
+      }
+    },
+    tip: (panel, time) => [[moment(panel.log, time)], ...(panel.log[name] ? chosen(panel.log).map((arm) => [`${panel.log.arms[arm]}: ${short(valueAt(panel.log, name, arm, panel.log.bin(time)))}`, colourOf(panel.log.arms[arm])]) : [])],
+  };
 }
 function middleRange(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
@@ -193,22 +209,13 @@ const belief = {
   panels: (log) => {
     const found = [];
     if (page.logs.some((one) => one.indices)) {
-      found.push({
-        title: "Index of each arm", height: 210,
-        range: () => ofAll((one) => (one.indices ? middleRange(chosen(one).flatMap((arm) => edges(one).map((b) => indexAt(one, arm, b)))) : [Infinity, -Infinity])),
-        draw: (panel) => {
-          if (!panel.log.indices) { panel.say("this log has no indices"); return; }
-          const { log: one } = panel;
-          for (const arm of chosen(one)) panel.line(edges(one).map((b) => [one.edge(b) + one.time.width / 2, indexAt(one, arm, b)]).filter(([, value]) => Number.isFinite(value)), colourOf(one.arms[arm], panel.colours.dark), { dash: dashOf(one.arms[arm]) });
-        },
-        tip: (panel, time) => [[moment(panel.log, time)], ...(panel.log.indices ? chosen(panel.log).map((arm) => [`${panel.log.arms[arm]}: ${short(indexAt(panel.log, arm, panel.log.bin(time)))}`, colourOf(panel.log.arms[arm])]) : [])],
-      });
+      found.push(perArmSpec("Index of each arm", "indices", "this log has no indices", middleRange));
     }
     return log.only_pulls ? found : [...found, meanSpec(log)];
   },
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: closed pulls`, "mean", "±", ...(log.indices ? ["index"] : [])])],
-    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => { const [mean, reach] = closedMean(log, arm, b); return [short(log.total("count.closed", arm)[b]), short(mean), short(reach), ...(log.indices ? [short(indexAt(log, arm, b - 1))] : [])]; })]),
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => { const [mean, reach] = closedMean(log, arm, b); return [short(log.total("count.closed", arm)[b]), short(mean), short(reach), ...(log.indices ? [short(valueAt(log, "indices", arm, b - 1))] : [])]; })]),
   }),
 };
 

@@ -57,7 +57,7 @@ function drawDots(panel, by, [first, last]) {
     const x = panel.x(pulled[place]), colour = colourOf(name, panel.colours.dark);
     for (let i = starts[place]; i < starts[place + 1]; i++) {
       if (kinds[i] !== 1 && kinds[i] !== 3) continue;
-      const age = by === "age" ? ages[i] : Math.max(0, ages[i] - (parts[i] - 1));
+      const age = by === "age" ? ages[i] : Math.max(0, ages[i] - log.due[Math.max(parts[i], 1) - 1]);
       ink.fillStyle = kinds[i] === 3 ? panel.colours.late : colour;
       ink.fillRect(x - size / 2, panel.y(age + middle) - size / 2, size, size);
     }
