@@ -190,8 +190,9 @@ class Aggregate:
 
     def average(self, name: str) -> Floats:
         """The mean of the finite indices or probabilities in each bin of time and for each arm; NaN without any."""
-        counts = self.arm_counts[name]
-        return np.divide(self.arm_sums[name], counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+        means: Floats = np.full(self.arm_sums[name].shape, np.nan)
+        np.divide(self.arm_sums[name], self.arm_counts[name], out=means, where=self.arm_counts[name] > 0)
+        return means
 
     def outstanding(self) -> Floats:
         """What open pulls are expected to pay yet, at the end of each bin of time and for each arm.

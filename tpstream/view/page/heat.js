@@ -3,6 +3,7 @@
 const heatChoice = { shows: null };
 const MOST_DOTS = 6000;
 const FEW_PULLS = 60;
+const FULL_COLOUR = 0.98; // this share of the cells is below the full colour: a few large ones shall not hide the others
 
 function shade(share, dark) {
   const stops = dark ? [[28, 32, 36], [38, 84, 124], [86, 180, 233], [250, 250, 210]] : [[247, 248, 249], [158, 202, 225], [49, 108, 168], [8, 29, 88]];
@@ -21,26 +22,27 @@ function cellValue(log, by, shows, column, row) {
   if (!pulls) return NaN;
   return (shows === "parts" ? sum : (sum / 255) * axes.most) / pulls;
 }
-// All cells of a heat map, the largest of them, and the rows in which there is something.
+// All cells of a heat map, the value from which on the colour is full, and the rows in which there is something.
 function heatCells(log, by) {
   const { shows } = heatChoice, axes = log.heats[by], key = `${shows} ${state.arm}`;
   if (axes.key !== key) {
     const cells = new Float64Array(axes.columns * axes.rows);
-    let most = 0, first = axes.rows;
+    let first = axes.rows;
     for (let row = 0; row < axes.rows; row++) {
       for (let column = 0; column < axes.columns; column++) {
         const value = cellValue(log, by, shows, column, row);
         cells[row * axes.columns + column] = value;
         if (value > 0) first = Math.min(first, row);
-        if (value > most) most = value;
       }
     }
-    Object.assign(axes, { key, cells, most_shown: most, first: first === axes.rows ? 0 : first });
+    const some = cells.filter((value) => value > 0).sort();
+    const most = some.length ? some[Math.min(Math.floor(some.length * FULL_COLOUR), some.length - 1)] : 0;
+    Object.assign(axes, { key, cells, mostShown: most, beyond: some.length > 0 && some[some.length - 1] > most, first: first === axes.rows ? 0 : first });
   }
   return axes;
 }
 function mostOf(by) {
-  return Math.max(...page.logs.map((log) => (log.heats[by] ? heatCells(log, by).most_shown : 0))) || 1;
+  return Math.max(...page.logs.map((log) => (log.heats[by] ? heatCells(log, by).mostShown : 0))) || 1;
 }
 // The parts that can be drawn one by one: of the sampled pulls in view, if they are few enough.
 function dots(log) {
@@ -82,17 +84,17 @@ function drawHeat(panel, by) {
   ink.drawImage(image, left, top, panel.x(axes.origin + axes.columns * axes.width) - left, panel.y(0) - top);
   ink.globalAlpha = 1;
   if (points) drawDots(panel, by, points);
-  drawScale(panel, most);
+  drawScale(panel, axes, most);
 }
-// What the colours mean, below the figure: the largest value at the right, a quarter of it in the middle.
-function drawScale(panel, most) {
+// What the colours mean, below the figure: 0 at the left, the full colour at the right; in the middle is a quarter of its value.
+function drawScale(panel, axes, most) {
   const { ink, colours } = panel, width = Math.min(130, panel.width / 3), left = panel.left, top = panel.spec.height - 12;
   ink.restore(); // what is drawn from here on may be outside of the axes
   ink.save();
   for (let x = 0; x < width; x++) { ink.fillStyle = `rgb(${shade(x / width, colours.dark).join()})`; ink.fillRect(left + 16 + x, top, 1, 9); }
   ink.fillStyle = colours.quiet; ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
   ink.fillText("0", left + 4, top + 5);
-  ink.fillText(`${short(most)} ${heatChoice.shows === "parts" ? "parts" : panel.log.reward} per pull`, left + 22 + width, top + 5);
+  ink.fillText(`${short(most)}${axes.beyond ? " or more" : ""} ${heatChoice.shows === "parts" ? "parts" : panel.log.reward} per pull`, left + 22 + width, top + 5);
   ink.beginPath();
   ink.rect(panel.left, panel.top, panel.width, panel.height);
   ink.clip();
