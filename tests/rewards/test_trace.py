@@ -1,5 +1,6 @@
 """Traces: records that are read in order or drawn from, and the errors in their files."""
 
+import re
 import tomllib
 from pathlib import Path
 from random import Random
@@ -8,6 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
+from command import Command, tpstream
 from hypothesis import given, strategies as st
 from rewards_helper import Keys, build
 
@@ -17,6 +19,8 @@ from tpstream.model.interfaces import BuildContext, Recorded, Rewards
 from tpstream.model.recorded_files import read_column
 from tpstream.rewards import REWARDS
 from tpstream.scenario.scenario import Scenario
+
+__all__ = ["tpstream"]  # the fixture
 
 HEADER = "arm,x1,x2\n"
 SMALL = HEADER + "a,1,2\nb,3,4\na,0,1\n"
@@ -339,11 +343,11 @@ def test_rows_of_arms_that_are_left_out_are_ignored(tmp_path: Path, labels: str)
 def test_rows_that_contradict_the_groups_are_told(tmp_path: Path) -> None:
     """A group above maximum / groups is a warning with the number of rows, the largest group and the bound."""
     text = HEADER + "a,3,1\na,2,2\nb,1,1\n"
-    (warning,) = trace(tmp_path, text, groups=2).warnings
+    (warning,) = trace(tmp_path, text, ({}, {"maximum": 4.0}), groups=2).warnings
     assert warning.startswith(
         "rewards.groups: in 1 of 2 rows of arm 'a' one of the 2 groups pays up to 3, more than maximum / groups = 2; "
     )
-    assert trace(tmp_path, text, ({"maximum": 6.0}, {}), groups=2).warnings == ()
+    assert trace(tmp_path, text, ({"maximum": 6.0}, {"maximum": 6.0}), groups=2).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -380,3 +384,49 @@ def test_faults_of_the_settings(
     """A setting that contradicts the file is an error of its key."""
     with pytest.raises(ScenarioError, match=f"^{error}"):
         trace(tmp_path, text, arms, **keys)
+
+
+def test_maxima_that_single_rows_decide_are_told(tmp_path: Path) -> None:
+    """Where maxima are left out and differ, a warning has them and the remedy, which removes the warning."""
+    (warning,) = trace(tmp_path, SMALL).warnings
+    assert "maxima go from 3 (arm 'a') to 7 (arm 'b')" in warning
+    assert warning.endswith("give all arms the same, such as maximum = 7")
+    (mixed,) = trace(tmp_path, SMALL, ({}, {"maximum": 8.0})).warnings
+    assert mixed.startswith("arms.maximum: arm 'a' without one")
+    assert trace(tmp_path, SMALL, ({"maximum": 7.0}, {"maximum": 7.0})).warnings == ()
+    assert trace(tmp_path, SMALL, ({"maximum": 7.0}, {})).warnings == ()
+    assert trace(tmp_path, SMALL, ({"maximum": 3.0}, {"maximum": 8.0})).warnings == ()
+
+
+VALIDATED = """\
+arm,x1,x2
+a,4,0
+a,6,0
+b,2,0
+b,0,2
+c,{c},3
+c,{c},7
+"""
+
+
+def test_validate_shows_how_sure_the_means_are(tmp_path: Path, tpstream: Command) -> None:
+    """Beside each mean are the rows and its standard error: those of 5 and 7 are sqrt(2) / sqrt(2) and 2."""
+    (tmp_path / "n.toml").write_text(
+        'name = "n"\nhorizon = 9\n[rewards]\nkind = "trace"\nfile = "rows.csv"\n'
+        + "".join(f'[[arms]]\nname = "{name}"\nmaximum = 30\n' for name in "abc")
+        + '[[policies]]\nkind = "uniform"\n'
+    )
+    (tmp_path / "rows.csv").write_text(VALIDATED.format(c=2))
+    shown = tpstream("validate", str(tmp_path / "n.toml")).out
+    cells = [re.findall(r"[\w.]+", line) for line in shown.splitlines()]
+    assert [row for row in cells if row and row[0] in {"a", "b", "c"}] == [
+        ["a", "5", "30", "2", "1"],
+        ["b", "2", "30", "2", "0"],
+        ["c", "7", "30", "2", "2"],
+    ]
+    # c leads a by 2, with standard error sqrt(1 + 4) = 2.24, and b by 5, which is more than twice 2.
+    assert "that arm 'c' is best: within two standard errors it leads 'a' by 2 (standard error of the diff" in shown
+    assert "2.24" in shown
+    assert "'b' by" not in shown
+    (tmp_path / "rows.csv").write_text(VALIDATED.format(c=20))
+    assert "note:" not in tpstream("validate", str(tmp_path / "n.toml")).out

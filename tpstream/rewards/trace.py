@@ -72,10 +72,11 @@ class TraceSettings(RewardSettings):
             contradiction(record, self.groups, maximum, name)
             for record, maximum, name in zip(records, maxima, context.names, strict=True)
         )
+        differing = differing_maxima(maxima, [arm.maximum is None for arm in arms], context.names)
         return Rewards(
             [model(record.rows, record.mean, maximum) for record, maximum in zip(records, maxima, strict=True)],
             self.groups,
-            warnings=tuple(warning for warning in found if warning),
+            warnings=tuple(warning for warning in (differing, *found) if warning),
         )
 
     @classmethod
@@ -207,6 +208,20 @@ def contradiction(record: Record, groups: int | None, maximum: float, name: str)
     )
 
 
+def differing_maxima(maxima: Sequence[float], recorded: Sequence[bool], names: Sequence[str]) -> str | None:
+    """A warning if maxima differ of which some are not given but the largest recorded sums, else None."""
+    if not any(recorded) or len(set(maxima)) == 1:
+        return None
+    low, high = (choose(range(len(maxima)), key=maxima.__getitem__) for choose in (min, max))
+    missing = [name for name, is_recorded in zip(names, recorded, strict=True) if is_recorded]
+    whose = f"arm {missing[0]!r}" if len(missing) == 1 else f"{len(missing):,} arms"
+    return (
+        f"arms.maximum: {whose} without one: the largest recorded sum is taken, which a single row decides, and maxima "
+        f"go from {maxima[low]:g} (arm {names[low]!r}) to {maxima[high]:g} (arm {names[high]!r}); the larger its "
+        f"maximum, the more UCB-like policies try an arm: give all arms the same, such as maximum = {maxima[high]:g}"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class TraceArm:
     """An arm that pays recorded pulls (pulls, span); its mean is that of their cumulative rewards."""
@@ -214,6 +229,29 @@ class TraceArm:
     rows: Floats
     mean: float
     maximum: float
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean; NaN with a single recorded pull."""
+        pulls = len(self.rows)
+        return float(self.rows.sum(axis=1).std(ddof=1) / np.sqrt(pulls)) if pulls > 1 else np.nan
+
+
+def uncertain_lead(names: Sequence[str], arms: Sequence[TraceArm]) -> str | None:
+    """Which arms are within two standard errors of the difference from the best one, in words; None if none is."""
+    best = max(range(len(arms)), key=lambda number: arms[number].mean)
+    near = []
+    for number, arm in enumerate(arms):
+        lead, error = arms[best].mean - arm.mean, np.hypot(arms[best].standard_error, arm.standard_error)
+        if number != best and not lead > 2 * error:  # an unknown standard error is no proof of a lead
+            known = "unknown: it needs 2 rows of each arm" if np.isnan(error) else f"{error:.3g}"
+            near.append(f"{names[number]!r} by {lead:.3g} (standard error of the difference: {known})")
+    if not near:
+        return None
+    return (
+        f"the records do not show that arm {names[best]!r} is best: within two standard errors it leads "
+        f"{', '.join(near)}; a simulation takes the recorded means for the true ones"
+    )
 
 
 class SequenceArm(TraceArm):
