@@ -79,6 +79,10 @@ class Sweep(PolicyTables):
         """`Study.money` of every cell; StudyError if rewards are not money in a cell."""
         return self._joined(lambda study: study.money(rounds))
 
+    def money_contrasts(self) -> pd.DataFrame:
+        """`Study.money_contrasts` of every cell."""
+        return self._joined(Study.money_contrasts)
+
     def contrasts(self) -> pd.DataFrame:
         """`Study.contrasts` of every cell."""
         return self._joined(Study.contrasts)
