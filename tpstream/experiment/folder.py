@@ -158,7 +158,8 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
         for path, values in wanted["sweep"].items()
     }
     policies = {**kept["policies"], **wanted["policies"]}
-    commands = list(dict.fromkeys([*kept["commands"], *wanted["commands"]]))
+    # A command that is given again is the last one.
+    commands = [*(one for one in kept["commands"] if one not in wanted["commands"]), *wanted["commands"]]
     grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
     return {**wanted, **grown}
 
