@@ -327,7 +327,7 @@ class Study(PolicyTables):
         shown: dict[str, Any] = {"log_rounds": log_rounds, "bounds": bounds, "log_y": log_y, "labels": labels}
         shown["round_title"] = self.round_title
         if self.currency is None or ax is not None:
-            return regret_figure(path, title, self.rounds, curves, ax=ax, **shown)
+            return regret_figure(path, title, self.rounds, curves, ax=ax, currency=self.currency, **shown)
         from tpstream.figures.money import money_figure  # noqa: PLC0415 (only where rewards are money)
 
         earned = {policy: intervals.t_interval(self.measure(policy, "earned")) for policy in curves}

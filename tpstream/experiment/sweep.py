@@ -128,9 +128,8 @@ class Sweep(PolicyTables):
         matplotlib.figure.Figure
             The figure, which a notebook shows.
         """
-        return sweep_figure(
-            path, self.name, self.table(), self.paths, log_values=log_values, ax=ax, log_y=log_y, labels=labels
-        )
+        shown: dict[str, Any] = {"log_values": log_values, "ax": ax, "log_y": log_y, "labels": labels}
+        return sweep_figure(path, self.name, self.table(), self.paths, currency=self.currency, **shown)
 
     def _summary(self) -> Summary:
         policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))
