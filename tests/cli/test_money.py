@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from command import Command, tpstream
 
+from tpstream import Scenario, compare
 from tpstream.cli.output import show_value
 
 __all__ = ["tpstream"]
@@ -71,3 +72,30 @@ def test_where_rewards_are_not_money(tpstream: Command) -> None:
 def test_money_is_written_for_people(value: float, currency: str, shown: str) -> None:
     """The currency, thousands apart, cents only of small amounts."""
     assert show_value(value, "money", currency) == shown
+
+
+def test_money_is_compared_with_the_yardstick(tpstream: Command, tmp_path: Path) -> None:
+    """The table of contrasts has the paired differences of earned and expected, each with Student's interval."""
+    words = ("compare", "e-commerce", "-t", "300", "-n", "3", "-p", "uniform", "-p", "tp-ucb-ew", "-p", "delayed-ucb1")
+    shown = " ".join(tpstream(*words, "--against", "tp-ucb-ew", "--out", tmp_path / "study").out.split())
+    study = compare(Scenario.load("e-commerce").with_(horizon=300), ["uniform", "tp-ucb-ew", "delayed-ucb1"], runs=3)
+    others, rows = [], study.money_contrasts("tp-ucb-ew").to_dict("records")
+    for policy in ("uniform", "delayed-ucb1"):
+        earned = study.measure(policy, "earned")[:, -1] - study.measure("tp-ucb-ew", "earned")[:, -1]
+        half = 4.302652729911275 * earned.std(ddof=1) / 3**0.5  # Student's quantile with 2 degrees of freedom
+        regret = study.contrast(policy, "tp-ucb-ew")
+        others.append(
+            {"first": policy, "second": "tp-ucb-ew", "runs": 3}
+            | {"earned": earned.mean(), "earned_low": earned.mean() - half, "earned_high": earned.mean() + half}
+            | {"expected": -regret.difference, "expected_low": -regret.high, "expected_high": -regret.low}
+        )
+    assert rows == [pytest.approx(one) for one in others]
+    for row in rows:
+        for name in ("earned", "expected"):
+            ends = (show_value(row[f"{name}_{end}"], "money") for end in ("low", "high"))
+            assert f"{show_value(row[name], 'money', 'EUR')} ({' to '.join(ends)})" in shown
+    kept = pd.read_csv(tmp_path / "study" / "money_contrasts.csv")
+    pairs = [["uniform", "tp-ucb-ew"], ["uniform", "delayed-ucb1"], ["tp-ucb-ew", "delayed-ucb1"]]
+    assert kept[["first", "second"]].to_numpy().tolist() == pairs
+    found = json.loads(tpstream(*words, "--json").out)["money_contrasts"]
+    assert [row["earned"] for row in found] == pytest.approx(kept["earned"].tolist())

@@ -58,6 +58,16 @@ def test_what_else_a_comparison_can_show(tpstream: Command) -> None:
     assert (refused.code, "--value is about a comparison, and judged holds another study" in refused.err) == (2, True)
 
 
+@pytest.mark.parametrize("written", [("--against", "uniform"), ("--against=uniform",)])
+def test_the_yardstick_of_the_command_is_shown_again(tpstream: Command, written: tuple[str, ...]) -> None:
+    """`show` compares with the policy that the last command named, else with the best one or that asked for."""
+    words = ("compare", "small.toml", "-n", 3, "-p", "uniform", "-p", "tp-ucb-fr", "-j", 1, "-o", "out")
+    for more, yardstick in ((written, "uniform"), ((), "tp-ucb-fr"), (written, "uniform")):
+        assert f"against {yardstick}, run by run" in tpstream(*words, *more).out
+        assert f"against {yardstick}, run by run" in tpstream("show", "out").out
+    assert "against tp-ucb-fr, run by run" in tpstream("show", "out", "--against", "tp-ucb-fr").out
+
+
 def test_how_it_was_made_is_told(tpstream: Command, tmp_path: Path, forgetful: None) -> None:  # noqa: ARG001
     """Commands, versions and the plug-in's source are in the folder; the copy is text that is never executed."""
     plugin = write_greedy(tmp_path)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tpstream import Scenario
+from tpstream import Scenario, compare
 from tpstream.rewards import REWARDS
+from tpstream.scenario.warnings import describe_duration
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCENARIOS, POLICY, TRACES = (
@@ -99,3 +100,22 @@ def test_the_trace_can_be_simulated(tmp_path: Path) -> None:
     assert (scenario.span, scenario.means.tolist()) == (3, [1.5, 4.0])
     for command in blocks(TRACES, "sh")[0].splitlines():
         assert "delayed-ucb1" in tpstream(tmp_path, command)
+
+
+@pytest.mark.slow
+def test_many_decisions_a_day(tmp_path: Path) -> None:
+    """The program makes the files of the scenario, the commands work, and the table has the numbers of both worlds."""
+    run(tmp_path, "-c", blocks(TRACES, "python")[0])
+    (tmp_path / "visits.toml").write_text(blocks(TRACES, "toml")[1])
+    for command in blocks(TRACES, "sh")[1].splitlines():
+        assert "delayed-ucb1" in tpstream(tmp_path, command)
+    scenario, known, rows = Scenario.load(tmp_path / "visits.toml"), [], []
+    for world in (scenario, scenario.with_(arrivals={"kind": "regular"})):
+        study = compare(world, runs=10)
+        regret = study.table().set_index("policy")["regret"]
+        outstanding = study.money([1200]).set_index("policy")["outstanding"]["delayed-ucb1"]
+        rows.append([f"EUR {number:,.0f}" for number in (*regret, outstanding)])
+        (found,) = re.findall(r"; (\d+) more decisions are due", describe_duration(world.build_world(0, 0), None))
+        known.append(found)
+    table = [line.split(" | ") for line in TRACES.partition("| after 1,200")[2].partition("\n\n")[0].splitlines()[2:]]
+    assert [[cell.strip(" |") for cell in line[1:]] for line in table] == [known, *map(list, zip(*rows, strict=True))]

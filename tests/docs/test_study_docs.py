@@ -51,6 +51,6 @@ for words in {commands!r}:
     assert len(commands) > 5
     run(tmp_path, "-c", code)
     listed = dict.fromkeys(re.findall(r"`([\w.]+\.(?:csv|json|parquet|sqlite))`", GUIDE))
-    assert len(listed) == 12
+    assert len(listed) == 13
     missing = [name for name in listed if not (tmp_path / "logs/first" / name).exists()]
-    assert missing == ["money.csv"]  # the rewards of that study are not money
+    assert missing == ["money.csv", "money_contrasts.csv"]  # the rewards of that study are not money

@@ -1,6 +1,7 @@
 """Which engine serves: compiled where it can, SimPy else; one that is asked for and cannot serve is an error."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tpstream.engines import compiled_engine, engine as selection
 from tpstream.engines.compiled_engine import note_memory
 from tpstream.engines.engine import obstacle, select
 from tpstream.model.errors import EngineError
-from tpstream.model.notes import NOTES
+from tpstream.model.notes import NOTES, VERBOSE, logger
 from tpstream.policies import POLICIES, loader
 from tpstream.policies.base import Parameters, PythonPolicy
 from tpstream.scenario.plugins import REGISTRIES
@@ -116,6 +117,19 @@ def test_a_fall_to_simpy_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: p
     (line,) = capsys.readouterr().err.splitlines()
     assert "the SimPy engine serves" in line
     assert "a process on SimPy's timeline" in line
+
+
+def test_on_a_terminal_notes_are_sentences(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """People read a sentence; programs, and those who ask for all messages, read named fields."""
+    monkeypatch.delenv(NOTES, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    logger(run=3).warning("only one core is used", remedy="wait", reason="it is Monday")
+    assert capsys.readouterr().err == "warning: only one core is used (run 3): it is Monday; wait\n"
+    logger().info("the SimPy engine serves", reason="it was asked for")
+    assert capsys.readouterr().err == "note: the SimPy engine serves: it was asked for\n"
+    monkeypatch.setenv(VERBOSE, "1")
+    logger().info("compiling", policy="ucb1")
+    assert capsys.readouterr().err == "level=info event=compiling policy=ucb1\n"
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}, reason="nothing is compiled")

@@ -2,10 +2,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given, strategies as st
+from matplotlib.figure import Figure
+from studies import small
 
+from tpstream import compare, log_regret, simulate, sweep
+from tpstream.figures.logs import log_regret_figure
 from tpstream.figures.style import COLOURS, DASHED, line_styles, policy_colours, short_number, spread_apart
 
 heights = st.lists(st.floats(0, 1000), min_size=1, max_size=12)
@@ -94,3 +99,16 @@ def test_matplotlib_waits_for_a_figure() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_axes_of_regret_have_the_currency(tmp_path: Path) -> None:
+    """Wherever regret is drawn, its axis says what it is counted in, if that is known."""
+    for currency, unit in (("EUR", " in EUR"), (None, "")):
+        scenario = small(currency=currency) if currency else small()
+        study = compare(scenario, ["uniform"], runs=1, jobs=1, logs=tmp_path / str(currency))
+        found = sweep(scenario, {"span": [6, 12]}, ["uniform"], runs=1)
+        figures = [study.plot(), study.plot(ax=Figure().subplots()), simulate(scenario, "uniform").plot(), found.plot()]
+        labels = [figure.axes[0].get_ylabel() for figure in figures]
+        assert labels == [f"pseudo-regret{unit}"] * 3 + [f"final pseudo-regret{unit}"]
+        log_regret_figure(tmp_path / "logs.svg", log_regret(tmp_path / str(currency)))
+        assert (f"pseudo-regret, at the pull{unit} -->") in (tmp_path / "logs.svg").read_text()

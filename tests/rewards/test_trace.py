@@ -1,5 +1,6 @@
 """Traces: records that are read in order or drawn from, and the errors in their files."""
 
+import re
 import tomllib
 from pathlib import Path
 from random import Random
@@ -8,14 +9,18 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
+from command import Command, tpstream
 from hypothesis import given, strategies as st
 from rewards_helper import Keys, build
 
+from tpstream.experiment.sweep import sweep
 from tpstream.model.errors import RewardError, ScenarioError
 from tpstream.model.interfaces import BuildContext, Recorded, Rewards
 from tpstream.model.recorded_files import read_column
 from tpstream.rewards import REWARDS
 from tpstream.scenario.scenario import Scenario
+
+__all__ = ["tpstream"]  # the fixture
 
 HEADER = "arm,x1,x2\n"
 SMALL = HEADER + "a,1,2\nb,3,4\na,0,1\n"
@@ -105,7 +110,9 @@ def test_given_maximum_and_groups(tmp_path: Path) -> None:
     ("text", "error"),
     [
         ("", r"cannot be read \(Empty CSV file\); give CSV or \.parquet"),
-        (b"arm\xff,x1\n", r"cannot be read \(.*\); give CSV or \.parquet"),
+        (b"arm\xff,x1\n", r"is not UTF-8 text \(line 1 of the file\); save it as UTF-8$"),
+        ((SMALL + "caf\u00e9,1,2\n").encode("cp1252"), r"is not UTF-8 text \(line 5 of the file\); save it as UTF-8$"),
+        (SMALL.encode("utf-16"), r"is not UTF-8 text \(line 1 of the file\); save it as UTF-8$"),
         (HEADER + "a,1\n", r"row 1: has 2 values but the first line has 3 titles; correct it"),
         ("arm,x1,X2\na,1,2\n", r"has no column 'x2' \(did you mean 'X2'\?\); it needs arm and x1 to x2"),
         ("arm,x1,x2,x1\na,1,2,3\n", r"has 2 columns 'x1'; keep one"),
@@ -146,14 +153,26 @@ def test_separators_and_decimal_commas_are_recognised(tmp_path: Path, separator:
             "arm;x1;x2\na;1,5;2.5\nb;1;1\n",
             r"row 1, column x1: '1,5' has a comma, and other numbers have a point",
         ),
-        ("arm;x1;x2\na;1;2\nb;1.234,5;1\n", r"row 2, column x1: '1.234,5' has a comma, and other numbers have a point"),
-        ("arm;x1;x2\na;1;2\nb;1,234,5;1\n", r"row 2, column x1: '1.234.5' is not a number"),
+        ("arm;x1;x2\na;1;2\nb;1.234,5;1\n", r"row 2, column x1: '1.234,5' has a comma and a point; write all"),
+        ("arm;x1;x2\na;1;2\nb;1,234,5;1\n", r"row 2, column x1: '1,234,5' is not a number"),
+        (
+            "arm;x1;x2\na;1,5;2\nb;1.5;1\na;2,5;0\n",
+            r"row 2, column x1: '1.5' has a point, and other numbers have a comma \(2 of them\); write all",
+        ),
+        (
+            "arm;x1;x2\na;1.5;2\nb;1,5;1\na;2.5;0\n",
+            r"row 2, column x1: '1,5' has a comma, and other numbers have a point \(2 of them\); write all",
+        ),
+        ("arm;x1;x2\na;1,5;2\nb;1;n.v.\n", r"row 2, column x2: 'n.v.' is not a number; .*\(row 1 is the line below"),
         (
             'arm,x1,x2\na,"1,5",2\nb,1,1\n',
             r"row 1, column x1: '1,5' has a comma, and so have the columns between",
         ),
         ("arm,x1,x2\na,1,5,2\n", r"row 1: has 4 values .*; correct it; if it has decimal commas, separate the columns"),
-        ("arm|x1|x2\na|1|5\n", r"has no column 'arm'.* has one title, 'arm\|x1\|x2': write commas, semicolons or tabs"),
+        (
+            "arm|x1|x2\na|1|5\n",
+            r"has neither the columns arm, x1, .* its first line has arm\|x1\|x2, with commas, semic",
+        ),
     ],
 )
 def test_what_is_not_recognised_is_named(tmp_path: Path, text: str, error: str) -> None:
@@ -263,14 +282,72 @@ def test_the_span_of_a_trace_is_its_number_of_columns(tmp_path: Path) -> None:
         Scenario.parse({**keys, "rewards": {"kind": "price"}}, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (None, r"rewards.file: there is no file .*rows.csv; give a path relative to the scenario"),
+        ("", r"rewards.file: rows.csv cannot be read \(Empty CSV file\); give CSV or .parquet"),
+        ("option,x1,x2\na,1,2\n", r"rewards.file: rows.csv has no column 'arm'; it needs arm and x1 to x2"),
+        ("arm,day 1\na,1\n", r"rewards.file: rows.csv has neither the columns arm, x1, .* has arm, day 1, with commas"),
+        (
+            "pull,arm,part,amount\n1,a,1,1\n",
+            r"rewards.file: rows.csv has neither the columns arm, x1, .* \(wide\) nor pull, arm, part, value \(long\)",
+        ),
+        ("pull,part,value\n1,1,1\n", r"rewards.file: rows.csv has no column 'arm'; it needs pull, arm, part and value"),
+        ("pull,arm,part,value\n", r"rewards.file: rows.csv has no row of arm 'a'; add rows or drop the arm"),
+        ("pull,arm,part,value\n1,a,0,1\n", r"rewards.file: rows.csv row 1: part 0 is not a whole number from 1 on"),
+        ("arm,x1,x2\na,1\n", r"rewards.file: rows.csv row 1: has 2 values but the first line has 3 titles"),
+        ("arm,x1\nb\u00f6,1\n", r"rewards.file: rows.csv is not UTF-8 text \(line 2 of the file\); save it as UTF-8"),
+    ],
+)
+def test_without_a_span_the_fault_of_the_file_is_told(tmp_path: Path, text: str | None, error: str) -> None:
+    """A file that cannot be used is told as such, and not as a span that is missing."""
+    if text is not None:
+        (tmp_path / "rows.csv").write_bytes(text.encode("cp1252"))
+    keys = {"name": "n", "horizon": 1, "rewards": {"kind": "trace", "file": "rows.csv"}, "arms": [{"name": "a"}]}
+    with pytest.raises(ScenarioError, match=f"^{error}"):
+        Scenario.parse(keys, tmp_path)
+
+
+@pytest.mark.parametrize("rewards", [{}, {"file": ""}, {"file": 3}])
+def test_without_a_file_only_the_file_is_missing(tmp_path: Path, rewards: dict[str, object]) -> None:
+    """The error is about the file alone, since the file would imply the span."""
+    keys = {"name": "n", "horizon": 1, "rewards": {"kind": "trace", **rewards}, "arms": [{"name": "a"}]}
+    with pytest.raises(ScenarioError, match=r"^rewards\.file: "):
+        Scenario.parse(keys, tmp_path)
+
+
+@pytest.mark.parametrize("labels", ["abc", "012"])
+def test_rows_of_arms_that_are_left_out_are_ignored(tmp_path: Path, labels: str) -> None:
+    """A sweep over the number of arms uses the rows of those that are there; a row of an unknown arm is an error."""
+    rows = "arm,x1,x2\n{0},1,2\n{2},9,9\n{1},3,4\n{0},0,1\n".format(*labels)
+    (tmp_path / "rows.csv").write_text(rows)
+    arms = [{"name": name} for name in "abc"]
+    keys = {
+        "name": "n",
+        "horizon": 3,
+        "rewards": {"kind": "trace", "file": "rows.csv", "draw": "resample"},
+        "arms": arms,
+    }
+    scenario = Scenario.parse(keys, tmp_path)
+    found = sweep(scenario, {"arms.count": [2, 3]}, ["uniform"], runs=1)
+    assert [study.means.tolist() for study in found.studies] == [[2, 7], [2, 7, 18]]
+    assert "left_out" not in scenario.resolved()["rewards"]
+    fewer = {**keys, "arms": arms[:2]}
+    with pytest.raises(ScenarioError, match=f"row 2, column arm: '{labels[2]}' is no arm"):
+        Scenario.parse(fewer, tmp_path)
+    cut = Scenario.parse({**fewer, "rewards": {**keys["rewards"], "left_out": ["c"]}}, tmp_path)  # type: ignore[dict-item]
+    assert Scenario.parse(cut.resolved(), tmp_path).means.tolist() == [2, 7]
+
+
 def test_rows_that_contradict_the_groups_are_told(tmp_path: Path) -> None:
     """A group above maximum / groups is a warning with the number of rows, the largest group and the bound."""
     text = HEADER + "a,3,1\na,2,2\nb,1,1\n"
-    (warning,) = trace(tmp_path, text, groups=2).warnings
+    (warning,) = trace(tmp_path, text, ({}, {"maximum": 4.0}), groups=2).warnings
     assert warning.startswith(
         "rewards.groups: in 1 of 2 rows of arm 'a' one of the 2 groups pays up to 3, more than maximum / groups = 2; "
     )
-    assert trace(tmp_path, text, ({"maximum": 6.0}, {}), groups=2).warnings == ()
+    assert trace(tmp_path, text, ({"maximum": 6.0}, {"maximum": 6.0}), groups=2).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -307,3 +384,49 @@ def test_faults_of_the_settings(
     """A setting that contradicts the file is an error of its key."""
     with pytest.raises(ScenarioError, match=f"^{error}"):
         trace(tmp_path, text, arms, **keys)
+
+
+def test_maxima_that_single_rows_decide_are_told(tmp_path: Path) -> None:
+    """Where maxima are left out and differ, a warning has them and the remedy, which removes the warning."""
+    (warning,) = trace(tmp_path, SMALL).warnings
+    assert "maxima go from 3 (arm 'a') to 7 (arm 'b')" in warning
+    assert warning.endswith("give all arms the same, such as maximum = 7")
+    (mixed,) = trace(tmp_path, SMALL, ({}, {"maximum": 8.0})).warnings
+    assert mixed.startswith("arms.maximum: arm 'a' without one")
+    assert trace(tmp_path, SMALL, ({"maximum": 7.0}, {"maximum": 7.0})).warnings == ()
+    assert trace(tmp_path, SMALL, ({"maximum": 7.0}, {})).warnings == ()
+    assert trace(tmp_path, SMALL, ({"maximum": 3.0}, {"maximum": 8.0})).warnings == ()
+
+
+VALIDATED = """\
+arm,x1,x2
+a,4,0
+a,6,0
+b,2,0
+b,0,2
+c,{c},3
+c,{c},7
+"""
+
+
+def test_validate_shows_how_sure_the_means_are(tmp_path: Path, tpstream: Command) -> None:
+    """Beside each mean are the rows and its standard error: those of 5 and 7 are sqrt(2) / sqrt(2) and 2."""
+    (tmp_path / "n.toml").write_text(
+        'name = "n"\nhorizon = 9\n[rewards]\nkind = "trace"\nfile = "rows.csv"\n'
+        + "".join(f'[[arms]]\nname = "{name}"\nmaximum = 30\n' for name in "abc")
+        + '[[policies]]\nkind = "uniform"\n'
+    )
+    (tmp_path / "rows.csv").write_text(VALIDATED.format(c=2))
+    shown = tpstream("validate", str(tmp_path / "n.toml")).out
+    cells = [re.findall(r"[\w.]+", line) for line in shown.splitlines()]
+    assert [row for row in cells if row and row[0] in {"a", "b", "c"}] == [
+        ["a", "5", "30", "2", "1"],
+        ["b", "2", "30", "2", "0"],
+        ["c", "7", "30", "2", "2"],
+    ]
+    # c leads a by 2, with standard error sqrt(1 + 4) = 2.24, and b by 5, which is more than twice 2.
+    assert "that arm 'c' is best: within two standard errors it leads 'a' by 2 (standard error of the diff" in shown
+    assert "2.24" in shown
+    assert "'b' by" not in shown
+    (tmp_path / "rows.csv").write_text(VALIDATED.format(c=20))
+    assert "note:" not in tpstream("validate", str(tmp_path / "n.toml")).out

@@ -9,7 +9,7 @@ import pytest
 from command import Command, tpstream
 from studies import TOML, small
 
-from tpstream import Scenario, compare, log_regret, read_log, simulate
+from tpstream import Scenario, compare, log_regret, read_log, replay, simulate
 from tpstream.model.errors import ScenarioError
 from tpstream.model.events import Kind
 from tpstream.scenario.warnings import describe_duration, draw_parts
@@ -125,6 +125,21 @@ def test_figures_say_how_long_a_round_is(tmp_path: Path) -> None:
         titles[name] = study.round_title, log_regret(tmp_path / name).round_title
     assert titles == {"days": ("round (one per day)",) * 2, "random": ("round",) * 2}
     assert compare(small(), ["uniform"], runs=1, jobs=1).round_title == "round"
+
+
+@pytest.mark.parametrize("named", [{"currency": "EUR"}, {"scenario": {"currency": "EUR"}}])
+@pytest.mark.parametrize("rate", [None, 30.0])
+def test_a_log_of_another_program_names_its_units(tmp_path: Path, named: dict[str, object], rate: float | None) -> None:
+    """A currency claims no world: the log is replayed as it is, and a round is one day only where the times say so."""
+    keys = {} if rate is None else {"arrivals": {"kind": "poisson", "rate": rate}}
+    simulate(small(**keys), "uniform", log=tmp_path / "own.jsonl")
+    header, events = (tmp_path / "own.jsonl").read_text().split("\n", 1)
+    changed = {**json.loads(header), "scenario": {}, "time_unit": "day", **named}
+    (tmp_path / "foreign.jsonl").write_text(f"{json.dumps(changed)}\n{events}")
+    found = log_regret(tmp_path / "foreign.jsonl")
+    assert (found.currency, found.round_title) == ("EUR", "round (one per day)" if rate is None else "round")
+    assert "earned" in found.money()
+    assert replay(tmp_path / "foreign.jsonl").equal
 
 
 def test_commands_use_the_unit(tpstream: Command) -> None:

@@ -120,16 +120,19 @@ def test_a_regular_record(tmp_path: Path) -> None:
     assert build_arrivals({"kind": "trace", "file": "visits.csv"}, tmp_path, horizon=3).regular
 
 
+BELOW = " (row 1 is the line below the titles)"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("time\n1\n2\n", "file: visits.csv has 2 times but the horizon is 3; add rows or lower the horizon"),
-        ("time\n0\n1\n2\n", "file: visits.csv row 1, column time: 0.0 is not above 0; shift the times"),
-        ("time\n1\n3\n2\n", "file: visits.csv row 3, column time: 2.0 is before the row above; sort the rows"),
+        ("time\n0\n1\n2\n", "file: visits.csv row 1, column time: 0.0 is not above 0; shift the times" + BELOW),
+        ("time\n1\n3\n2\n", "file: visits.csv row 3, column time: 2.0 is before the row above; sort the rows" + BELOW),
         ("times\n1\n", "file: visits.csv has no column 'time' (did you mean 'times'?); it needs time"),
         (
             "time\n1\n2\nnan\n",
-            "file: visits.csv row 3, column time: the value is missing; give a finite number >= 0",
+            "file: visits.csv row 3, column time: the value is missing; give a finite number >= 0" + BELOW,
         ),
     ],
 )

@@ -35,6 +35,12 @@ def money(name: str, meaning: str) -> tuple[Column, Column, Column]:
     return Column(name, meaning, REWARD, name, "money"), *ends(name, "Student's", REWARD)
 
 
+def paired_money(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """A column of the table `money_contrasts`, and the two of its interval."""
+    shown = Column(name, meaning, REWARD, f"difference of {name}", "money", (f"{name}_low", f"{name}_high"))
+    return shown, *ends(name, "Student's", REWARD)
+
+
 REWARD = "reward"
 POLICY = Column("policy", "the policy's label", title="policy")
 RUNS = Column("runs", "runs that were finished", "runs", "runs", "count")
@@ -168,6 +174,16 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
             "count",
         ),
         *ends("lost_parts", "Student's", "parts"),
+    ),
+    "money_contrasts": (
+        Column("first", "the policy that is compared", title="policy"),
+        Column("second", "the policy that it is compared with"),
+        Column("runs", "runs that both finished", "runs"),
+        *paired_money("earned", "what the first earned up to the last round minus what the second did, run by run"),
+        *paired_money(
+            "expected",
+            "what the pulls of the first pay on average, sooner or later, minus what the second's do, run by run",
+        ),
     ),
     "times": (
         POLICY,

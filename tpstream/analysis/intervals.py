@@ -145,12 +145,17 @@ class Contrast:
     """How many times more runs an unpaired comparison would need for an interval as narrow."""
 
 
+def paired_interval(one: Floats, other: Floats, most: float = np.inf) -> Interval:
+    """The mean of differences run by run, `most` the largest possible one, with Student's interval."""
+    return t_interval(one - other).within(-most, most)
+
+
 def paired(first: str, second: str, one: Floats, other: Floats, most: float = np.inf) -> Contrast:
     """The contrast of two policies from their regrets in the same runs, of which `most` is the largest possible."""
     if len(one) == 0:
         return Contrast(first, second, 0, *(np.nan,) * 7)
     differences = one - other
-    interval = t_interval(differences).within(-most, most)
+    interval = paired_interval(one, other, most)
     with np.errstate(divide="ignore", invalid="ignore"):
         saving = float((one.var() + other.var()) / differences.var())
     wins = float(np.mean(differences < 0) + np.mean(differences == 0) / 2)

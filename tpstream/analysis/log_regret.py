@@ -241,9 +241,17 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
             (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
             for policy, logs in found.logs.items()
         ),
-        currency=money_unit(header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")),
-        round_title=round_title(header.time_unit, regular=bool(header.scenario) and "arrivals" not in header.scenario),
+        currency=money_unit(
+            header.currency or header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")
+        ),
+        round_title=round_title(header.time_unit, regular=header.time_unit is not None and _is_regular(found)),
     )
+
+
+def _is_regular(found: WorldLogs) -> bool:
+    """Whether one decision was made in each unit of time, as the times of the pulls in the first log show."""
+    first = next(iter(found.logs.values()))[0]
+    return bool((np.diff(first.columns(["time"], [Kind.PULL])["time"]) == 1).all())
 
 
 def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]:

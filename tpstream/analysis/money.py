@@ -17,13 +17,14 @@ Closed pulls are added in the order of their closing, then open ones in the orde
 pull in the order of their arrival. So the sums are the same, bit for bit, in every engine and from a log.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tpstream.analysis.columns import TABLES
-from tpstream.analysis.intervals import t_interval
+from tpstream.analysis.intervals import paired_interval, t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events
 from tpstream.model.numba_support import compiled, compiled_loop
@@ -185,8 +186,6 @@ def money_table(
     `found` has for each policy its measures by name, and `regret` the pseudo-regret, all of the shape (runs, rounds);
     what the pulls are expected to pay is what the best arm would pay on average minus the pseudo-regret.
     """
-    import pandas as pd  # noqa: PLC0415 (a short run that prints its result needs no pandas)
-
     frames = []
     for policy, measures in found.items():
         columns: dict[str, object] = {"policy": policy, "round": rounds[places], "runs": len(regret[policy])}
@@ -195,6 +194,38 @@ def money_table(
             values = expected if name == "expected" else measures[name]
             curve = t_interval(np.asarray(values, dtype=np.float64)[:, places])
             columns |= {name: curve.mean, f"{name}_low": curve.low, f"{name}_high": curve.high}
-        frames.append(pd.DataFrame(columns))
-    names = [column.name for column in TABLES["money"]]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+        frames.append(frame(columns))
+    return stacked(frames, "money")
+
+
+def money_contrasts(
+    found: Mapping[str, tuple[Ints, Floats]], regret: Mapping[str, Floats], most: float, against: str | None = None
+) -> "pd.DataFrame":
+    """The table `money_contrasts`: every two policies, or all others against one, paired by the numbers of their runs.
+
+    `found` has for each policy the numbers of its runs and what they earned, `regret` their pseudo-regrets, all in the
+    end; `most` is the largest possible regret. What is expected is the same number for all policies minus the regret.
+    """
+    rows = []
+    pairs = combinations(found, 2) if against is None else [(policy, against) for policy in found if policy != against]
+    for first, second in pairs:
+        runs, here, there = np.intersect1d(found[first][0], found[second][0], return_indices=True)
+        earned = paired_interval(found[first][1][here], found[second][1][there])
+        expected = paired_interval(-regret[first][here], -regret[second][there], most)
+        names = {"first": first, "second": second, "runs": len(runs)}
+        rows.append({**names, **earned.columns("earned"), **expected.columns("expected")})
+    return stacked([frame(rows)] if rows else [], "money_contrasts")
+
+
+def frame(rows: Any, columns: list[str] | None = None) -> "pd.DataFrame":
+    """A table of rows or columns."""
+    import pandas as pd  # noqa: PLC0415 (a short run that prints its result needs no pandas)
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def stacked(frames: "Sequence[pd.DataFrame]", table: str) -> "pd.DataFrame":
+    """The frames of policies as one table; with its columns and without rows if no policy has a finished run."""
+    import pandas as pd  # noqa: PLC0415 (as in frame)
+
+    return pd.concat(frames, ignore_index=True) if frames else frame([], [one.name for one in TABLES[table]])

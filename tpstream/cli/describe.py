@@ -21,6 +21,7 @@ def validate(
 ) -> None:
     """Check a scenario file and say what it describes."""
     from tpstream.analysis.regret import no_best_arm
+    from tpstream.rewards.trace import TraceArm, uncertain_lead
     from tpstream.scenario.warnings import describe_duration
 
     chosen = flags.load()
@@ -40,10 +41,16 @@ def validate(
         {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
         for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
     ]
+    recorded = [arm for arm in chosen.build_rewards().arms if isinstance(arm, TraceArm)]
+    for row, arm in zip(rows, recorded, strict=False):
+        row |= {"rows": f"{len(arm.rows):,}", "standard error of the mean": amount(arm.standard_error, ".3g", 1e5)}
     print_table(rows)
     tied = no_best_arm(problem.names, chosen.means)
     if tied is not None:
         typer.echo(f"note: {tied}")
+    uncertain = uncertain_lead(problem.names, recorded) if recorded and tied is None else None
+    if uncertain is not None:
+        typer.echo(f"note: {uncertain}")
     typer.echo("policies: " + ", ".join(choice.label for choice in choices))
 
 

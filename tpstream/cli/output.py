@@ -229,17 +229,31 @@ def print_money(result: "Study | Sweep | LogRegret", title: str, cells: Sequence
         print_table(rows, title)
 
 
+def print_paired_money(study: "Study", against: str) -> None:
+    """Print the table `money_contrasts` of the other policies against one, where rewards are money."""
+    if study.currency is None:
+        return
+    rows = [
+        show_row("money_contrasts", row, study.currency) for row in study.money_contrasts(against).to_dict("records")
+    ]
+    print_table(rows, title=f"money against {against}, run by run")
+
+
 def last_money(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> "pd.DataFrame":
     """The rows of the table `money` for the last round."""
     return result.money().drop_duplicates([*cells, "policy"], keep="last")
 
 
 def money_json(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:
-    """The currency and the table `money` after the last round, for JSON; null and no rows where there is no money."""
-    return {
+    """The currency and the tables of money after the last round, for JSON; null and no rows where there is none."""
+    found = {
         "currency": result.currency,
         "money": [] if result.currency is None else records(last_money(result, cells)),
     }
+    contrasts = getattr(result, "money_contrasts", None)  # runs of logs are not paired
+    if contrasts is None:
+        return found
+    return {**found, "money_contrasts": [] if result.currency is None else records(contrasts())}
 
 
 def in_currency(result: "Study | Sweep | LogRegret") -> str:

@@ -1,5 +1,7 @@
 """The command that shows a study again from its folder: show."""
 
+import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +37,7 @@ def show(
     """Show a study again from its folder alone: the tables of `compare`, `sweep` or `trial`, and a figure.
 
     Nothing is run, and the scenario's file, data and plug-ins are not needed. An interrupted study is shown as far as
-    it came.
+    it came. Unless --against says otherwise, the policies are compared with that of the study's last command.
     """
     from tpstream.experiment.reading import read_folder
     from tpstream.experiment.result import Study
@@ -56,6 +58,7 @@ def show(
     warnings = _missing_runs(stored, output)
     out = folder if output.as_json else None  # else it is told below, with what made it
     if isinstance(result, Study):
+        against = against or _recorded_yardstick(stored, result)
         recovered = result.value(*_baselines(stored)) if value else None
         show_study(result, output, warnings, figure=figure, out=out, value=recovered, against=against)
     elif isinstance(result, Sweep):
@@ -88,6 +91,14 @@ def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool, log_y: 
         result.plot(figure, log_values=log_x or None, log_y=log_y)
     else:
         trial_figure(figure, result)
+
+
+def _recorded_yardstick(stored: "StoredStudy", study: "Study") -> str | None:
+    """The policy that the study's last command named with --against; None if it named none."""
+    words = shlex.split(stored.about["commands"][-1]) if stored.about["commands"] else []
+    named = [after for word, after in pairwise(words) if word == "--against"]
+    named += [word.removeprefix("--against=") for word in words if word.startswith("--against=")]
+    return named[-1] if named and named[-1] in study.records else None
 
 
 def _baselines(stored: "StoredStudy") -> tuple[str, str]:

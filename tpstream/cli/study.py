@@ -33,6 +33,7 @@ from tpstream.cli.output import (
     money_json,
     print_json,
     print_money,
+    print_paired_money,
     print_table,
     records,
     report_failures,
@@ -248,6 +249,7 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
     others = [study.contrast(policy, yardstick) for policy in study.records if policy != yardstick]
     rows = [show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"} for one in others]
     print_table(rows, title=f"against {yardstick}, run by run on the same random numbers")
+    print_paired_money(study, yardstick)
 
 
 def _yardstick(rows: Sequence[Mapping[str, Any]]) -> str | None:

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.analysis import intervals
-from tpstream.analysis.columns import TABLES
-from tpstream.analysis.intervals import Contrast, paired
-from tpstream.analysis.money import MEASURES, money_table
+from tpstream.analysis.money import MEASURES, frame, money_contrasts, money_table, stacked
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import FailedRun, Records
@@ -26,20 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def _frame(rows: Any, columns: list[str] | None = None) -> "pd.DataFrame":
-    """A table of rows or columns."""
-    import pandas as pd  # noqa: PLC0415 (a short run that prints its result needs no pandas)
-
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _stacked(frames: "Sequence[pd.DataFrame]", table: str) -> "pd.DataFrame":
-    """The frames of policies as one table; with its columns and without rows if no policy has a finished run."""
-    import pandas as pd  # noqa: PLC0415 (as in _frame)
-
-    return pd.concat(frames, ignore_index=True) if frames else _frame([], [one.name for one in TABLES[table]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,6 +95,11 @@ class Study(PolicyTables):
         largest: Floats = self.rounds * (self.means.max() - self.means.min())
         return largest
 
+    @property
+    def _finished(self) -> list[str]:
+        """The policies that have finished runs."""
+        return [policy for policy, records in self.records.items() if len(records)]
+
     def regret(self, policy: str) -> Floats:
         """The pseudo-regret of every run (first axis) at every checkpoint (`rounds`)."""
         return self._regret_and_pulls(policy)[0]
@@ -132,7 +121,7 @@ class Study(PolicyTables):
         return self._cache[policy]
 
     def tables(self) -> "dict[str, pd.DataFrame]":
-        """All tables by name: what a study's folder gets as files; `money` is there if rewards are money."""
+        """All tables by name: what a study's folder gets as files; two are about money, if rewards are money."""
         tables = {
             "table": self.table(),
             "results": self.results(),
@@ -142,7 +131,8 @@ class Study(PolicyTables):
             "failures": self.failed(),
             "times": self.times(),
         }
-        return tables if self.currency is None else {**tables, "money": self.money()}
+        money = {} if self.currency is None else {"money": self.money(), "money_contrasts": self.money_contrasts()}
+        return {**tables, **money}
 
     def table(self) -> "pd.DataFrame":
         """Final regret and how well the best arm was found, a row for each policy.
@@ -153,7 +143,7 @@ class Study(PolicyTables):
         number has its mean over the runs and Student's interval. If all arms are equally good (`no_best_arm`), what is
         about the best arm is NaN.
         """
-        return _frame(self.rows)
+        return frame(self.rows)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -219,8 +209,8 @@ class Study(PolicyTables):
                 "best_found": self._found_best(pulls),
                 **{name: np.repeat(self.measure(policy, name), len(places)) for name in self._number_names(policy)},
             }
-            frames.append(_frame(columns))
-        return _stacked(frames, "results")
+            frames.append(frame(columns))
+        return stacked(frames, "results")
 
     def curves(self, rounds: Sequence[int] | Ints | None = None) -> "pd.DataFrame":
         """Mean regret with its 95 % interval at these checkpoints (default: all); a row for each policy and round."""
@@ -228,8 +218,8 @@ class Study(PolicyTables):
         places, frames = self._places(wanted), []
         for policy, curve in self._intervals().items():
             columns = {"regret": curve.mean[places], "low": curve.low[places], "high": curve.high[places]}
-            frames.append(_frame({"policy": policy, "round": wanted, **columns}))
-        return _stacked(frames, "curves")
+            frames.append(frame({"policy": policy, "round": wanted, **columns}))
+        return stacked(frames, "curves")
 
     def money(self, rounds: Sequence[int] | Ints | None = None) -> "pd.DataFrame":
         """What was earned, expected, outstanding, late and lost at these checkpoints (default: all), with intervals.
@@ -239,20 +229,25 @@ class Study(PolicyTables):
         if self.currency is None:
             raise StudyError(f'{self.name}: rewards are not money; say what they are paid in, as in currency = "EUR"')
         wanted = self.rounds if rounds is None else np.asarray(rounds, dtype=np.int64)
-        policies = [policy for policy, records in self.records.items() if len(records)]
-        found = {policy: {name: self.measure(policy, name) for name in MEASURES} for policy in policies}
-        regret = {policy: self.regret(policy) for policy in policies}
+        found = {policy: {name: self.measure(policy, name) for name in MEASURES} for policy in self._finished}
+        regret = {policy: self.regret(policy) for policy in self._finished}
         return money_table(found, regret, self.means, self.rounds, self._places(wanted))
 
-    def contrast(self, first: str, second: str) -> Contrast:
+    def money_contrasts(self, against: str | None = None) -> "pd.DataFrame":
+        """Paired differences of what was earned and is expected in the end, of every two policies or `against` one."""
+        found = {one: (self.records[one].runs, self.measure(one, "earned")[:, -1]) for one in self._finished}
+        finals = {policy: self.regret(policy)[:, -1] for policy in found}
+        return money_contrasts(found, finals, self.largest_regret, against)
+
+    def contrast(self, first: str, second: str) -> intervals.Contrast:
         """The difference of two policies' final regrets, paired by run."""
         _, here, there = np.intersect1d(self._of(first).runs, self._of(second).runs, return_indices=True)
         finals = self.regret(first)[here, -1], self.regret(second)[there, -1]
-        return paired(first, second, *finals, most=self.largest_regret)
+        return intervals.paired(first, second, *finals, most=self.largest_regret)
 
     def contrasts(self) -> "pd.DataFrame":
         """The contrast of every two policies, a row each."""
-        return _frame(self._contrasts, list(Contrast.__dataclass_fields__))
+        return frame(self._contrasts, list(intervals.Contrast.__dataclass_fields__))
 
     @cached_property
     def _contrasts(self) -> list[dict[str, object]]:
@@ -271,31 +266,30 @@ class Study(PolicyTables):
                 self.regret(one)[np.isin(self._of(one).runs, runs), -1] for one in (policy, waiting, clairvoyant)
             )
             found.append({"policy": policy, **intervals.recovery(own, late, seen, self.largest_regret)})
-        return _frame(found)
+        return frame(found)
 
     def pulls(self) -> "pd.DataFrame":
         """How often each policy pulled each arm in the end, with its 95 % interval; a row for each arm."""
         frames = []
-        for policy, records in self.records.items():
-            if len(records):
-                pulls = self.pulled(policy)[:, -1].astype(np.float64)
-                spread = intervals.t_interval(pulls).within(0, int(self.rounds[-1]))
-                columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
-                share = spread.mean / self.rounds[-1]
-                frames.append(_frame({"policy": policy, "arm": self.arms, **columns, "share": share}))
-        return _stacked(frames, "pulls")
+        for policy in self._finished:
+            pulls = self.pulled(policy)[:, -1].astype(np.float64)
+            spread = intervals.t_interval(pulls).within(0, int(self.rounds[-1]))
+            columns = {"mean": self.means, "pulls": spread.mean, "low": spread.low, "high": spread.high}
+            share = spread.mean / self.rounds[-1]
+            frames.append(frame({"policy": policy, "arm": self.arms, **columns, "share": share}))
+        return stacked(frames, "pulls")
 
     def times(self) -> "pd.DataFrame":
         """The seconds that every run took."""
         frames = [
-            _frame({"policy": policy, "run": records.runs, "seconds": records.seconds})
+            frame({"policy": policy, "run": records.runs, "seconds": records.seconds})
             for policy, records in self.records.items()
         ]
-        return _stacked(frames, "times")
+        return stacked(frames, "times")
 
     def failed(self) -> "pd.DataFrame":
         """The runs that failed, why, and how to repeat each alone."""
-        return _frame([asdict(one) for one in self.failures], list(FailedRun.__dataclass_fields__))
+        return frame([asdict(one) for one in self.failures], list(FailedRun.__dataclass_fields__))
 
     def plot(
         self,
@@ -333,7 +327,7 @@ class Study(PolicyTables):
         shown: dict[str, Any] = {"log_rounds": log_rounds, "bounds": bounds, "log_y": log_y, "labels": labels}
         shown["round_title"] = self.round_title
         if self.currency is None or ax is not None:
-            return regret_figure(path, title, self.rounds, curves, ax=ax, **shown)
+            return regret_figure(path, title, self.rounds, curves, ax=ax, currency=self.currency, **shown)
         from tpstream.figures.money import money_figure  # noqa: PLC0415 (only where rewards are money)
 
         earned = {policy: intervals.t_interval(self.measure(policy, "earned")) for policy in curves}
@@ -359,8 +353,7 @@ class Study(PolicyTables):
 
     def _intervals(self) -> dict[str, intervals.Interval]:
         """The regret at every checkpoint with its interval, of the policies that have finished runs."""
-        finished = [policy for policy, records in self.records.items() if len(records)]
-        return {policy: self._cut(self.regret(policy), self._largest_regrets) for policy in finished}
+        return {policy: self._cut(self.regret(policy), self._largest_regrets) for policy in self._finished}
 
     @staticmethod
     def _cut(regret: Floats, most: Floats | float) -> intervals.Interval:

@@ -79,6 +79,10 @@ class Sweep(PolicyTables):
         """`Study.money` of every cell; StudyError if rewards are not money in a cell."""
         return self._joined(lambda study: study.money(rounds))
 
+    def money_contrasts(self) -> pd.DataFrame:
+        """`Study.money_contrasts` of every cell."""
+        return self._joined(Study.money_contrasts)
+
     def contrasts(self) -> pd.DataFrame:
         """`Study.contrasts` of every cell."""
         return self._joined(Study.contrasts)
@@ -124,9 +128,8 @@ class Sweep(PolicyTables):
         matplotlib.figure.Figure
             The figure, which a notebook shows.
         """
-        return sweep_figure(
-            path, self.name, self.table(), self.paths, log_values=log_values, ax=ax, log_y=log_y, labels=labels
-        )
+        shown: dict[str, Any] = {"log_values": log_values, "ax": ax, "log_y": log_y, "labels": labels}
+        return sweep_figure(path, self.name, self.table(), self.paths, currency=self.currency, **shown)
 
     def _summary(self) -> Summary:
         policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))

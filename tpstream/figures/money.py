@@ -36,7 +36,7 @@ def money_figure(
 
     `best` is what pulls of the best arm only would have paid, on average and at once; a dotted line shows it.
     """
-    unit = f" in {currency}" if currency else ""
+    unit = style.in_currency(currency)
     names = style.shown_names(regret, labels)
     colours = {names[label]: colour for label, colour in style.policy_colours(regret).items()}
     regret = {names[label]: curve for label, curve in regret.items()}

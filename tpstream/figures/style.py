@@ -189,6 +189,7 @@ def regret_figure(
     log_y: bool = False,
     labels: Mapping[str, str] | None = None,
     round_title: str = "round",
+    currency: str | None = None,
 ) -> "Figure":
     """Regret over rounds, a line and a band for each policy, named at the line's end; written if there is a path.
 
@@ -202,7 +203,7 @@ def regret_figure(
     bounds = [replace(bound, name=names.get(bound.name, bound.name)) for bound in bounds]
     with open_axes(path, ax, 8, 4.8) as axes:
         draw_regret(axes, rounds, curves, colours, log_rounds=log_rounds)
-        axes.set_xlabel(round_title)
+        axes.set(xlabel=round_title, ylabel=f"pseudo-regret{in_currency(currency)}")
         axes.set_title(title, loc="left", fontweight="bold", pad=12)
         ends = {label: float(curve.mean[-1]) for label, curve in curves.items()}
         if log_y:
@@ -210,6 +211,11 @@ def regret_figure(
         ends |= draw_bounds(axes, rounds, curves, bounds, colours)
         name_lines(axes, ends, colours, own=ax is None)
     return figure_of(axes)
+
+
+def in_currency(currency: str | None) -> str:
+    """What the title of an axis says about its unit; nothing where no currency is known."""
+    return f" in {currency}" if currency else ""
 
 
 def draw_regret(

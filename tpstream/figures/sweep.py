@@ -12,6 +12,7 @@ import pandas as pd
 from tpstream.figures.style import (
     draw_grid,
     figure_of,
+    in_currency,
     line_styles,
     name_lines,
     new_figure,
@@ -45,6 +46,7 @@ def sweep_figure(
     ax: "Axes | None" = None,
     log_y: bool = False,
     labels: Mapping[str, str] | None = None,
+    currency: str | None = None,
 ) -> "Figure":
     """Draw final regret over the first path's values, a line and a band for each policy; written if there is a path.
 
@@ -71,7 +73,7 @@ def sweep_figure(
                 pairs = zip(others, values if isinstance(values, tuple) else (values,), strict=True)
                 axes.set_title("\n".join(f"{name} = {value}" for name, value in pairs), loc="left", fontsize=10)
             if number % columns == 0:
-                axes.set_ylabel("final pseudo-regret")
+                axes.set_ylabel(f"final pseudo-regret{in_currency(currency)}")
             if number + columns >= len(panels):
                 axes.set_xlabel(across)
         grid[0, 0].set_ylim(bottom=0)

@@ -21,6 +21,8 @@ from tpstream.model.pull_rows import with_longer
 
 IRREGULAR = ("arrivals", "delays", "visits", "window")
 """Keys of a scenario that make times depend on more than the round."""
+NAMES = {"name", "currency", "time_unit"}
+"""Keys of a scenario that say nothing about what happens."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,11 @@ class BrokenRule:
 
 
 def is_regular(header: Header) -> bool:
-    """Whether the header tells a regular world, in which the next event is known but for arm and value."""
-    return bool(header.scenario) and not any(header.scenario.get(key) for key in IRREGULAR)
+    """Whether the header tells a regular world, in which the next event is known but for arm and value.
+
+    A scenario that only names things tells no world.
+    """
+    return bool(header.scenario.keys() - NAMES) and not any(header.scenario.get(key) for key in IRREGULAR)
 
 
 class Checker:

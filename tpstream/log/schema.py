@@ -65,6 +65,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The time up to which a sparse log knows of payments, if that is later than its last event."""
     time_unit: str | None = None
     """What one unit of time is, e.g. "day"; None: a round, or not said."""
+    currency: str | None = None
+    """What rewards are paid in, e.g. "EUR"; None: as the scenario says, or not said."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
 

@@ -1,11 +1,13 @@
 """The package's logger, and its version.
 
-Messages go to structlog as the user configured it, else to standard error.
+Messages go to structlog as the user configured it, else to standard error: a sentence for people if that is a
+terminal, else with named fields (logfmt) for programs.
 """
 
 import logging
 import os
 import sys
+from collections.abc import MutableMapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,17 +19,38 @@ NOTES = "TPSTREAM_NOTES"
 """The environment variable that turns off, with "0", the notes that explain why something takes long."""
 
 
+WHY = ("reason", "remark", "remedy")
+"""The fields of a message that are sentences."""
+
+
 def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
     """A logger with this context; structlog's configuration is not changed."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream")
     if not structlog.is_configured():
-        renderer = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
+        renderer: structlog.typing.Processor = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
+        if sys.stderr.isatty() and not os.environ.get(VERBOSE):
+            renderer = as_sentence
         logger = structlog.wrap_logger(
             structlog.WriteLogger(sys.stderr),
             processors=[structlog.processors.add_log_level, renderer],
             wrapper_class=structlog.make_filtering_bound_logger(_level()),
         )
     return logger.bind(**context)
+
+
+def as_sentence(_logger: object, level: str, fields: MutableMapping[str, Any]) -> str:
+    """A message as people read it; a processor of structlog.
+
+    Examples
+    --------
+    >>> as_sentence(None, "info", {"event": "compiling", "policy": "ucb1", "remark": "takes seconds"})
+    'note: compiling (policy ucb1): takes seconds'
+    """
+    told = {key: value for key, value in fields.items() if key not in {"level", "event"}}
+    why = "; ".join(str(told.pop(key)) for key in WHY if key in told)
+    about = ", ".join(f"{key} {value}" for key, value in told.items())
+    start = f"{'note' if level == 'info' else level}: {fields['event']}"
+    return f"{start}{f' ({about})' if about else ''}{f': {why}' if why else ''}"
 
 
 def _level() -> int:

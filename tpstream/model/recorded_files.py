@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 SEPARATORS = (",", ";", "\t")
+NUMBER = r"(?i)^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d+\.\d+,\d*|\d+,\d+\.\d*)(e[+-]?\d+)?\s*$|^\s*[+-]?(nan|inf(inity)?)\s*$"
+"""A number with a point or a comma, with both or without; with both it is refused later, with the reason."""
 
 
 def file_version(path: Path, key: str) -> tuple[int, int]:
@@ -64,22 +66,35 @@ def read_recording(
         numbers.flags.writeable = False
         return numbers, [table[label].cast(pa.string()).fill_null("").to_pylist() for label in labels]
     except (OSError, ValueError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet") from error
+        raise _unreadable(path, where, error) from error
 
 
-def read_titles(path: Path) -> list[str]:
-    """The titles of all columns, without spaces around them; none if the file cannot be read."""
+def read_titles(path: Path, key: str) -> list[str]:
+    """The titles of all columns, without spaces around them; errors begin with `key`, as those of `read_recording`."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
     from pyarrow import csv, parquet  # noqa: PLC0415 (slow to load)
 
     try:
         if path.suffix.lower() == ".parquet":
             return list(parquet.read_schema(path).names)
-        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=separator_of(path))) as reader:
+        parsing = csv.ParseOptions(delimiter=separator_of(path), invalid_row_handler=lambda _: "skip")
+        with csv.open_csv(path, parse_options=parsing) as reader:
             return [title.strip() for title in reader.schema.names]
-    except (OSError, ValueError, pa.ArrowException):
-        return []
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _unreadable(path, f"{key}: {path.name}", error) from error
+
+
+def _unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
+    """Why a file cannot be read: text in another encoding, such as that of many spreadsheets, is named as such."""
+    if path.suffix.lower() != ".parquet":
+        content = path.read_bytes()
+        try:
+            content.decode()
+        except UnicodeDecodeError as wrong:
+            line = content.count(b"\n", 0, wrong.start) + 1
+            return ScenarioError(f"{where} is not UTF-8 text (line {line:,} of the file); save it as UTF-8")
+    reason = " ".join(str(error).split()).rstrip(".")
+    return ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet")
 
 
 def separator_of(path: Path) -> str:
@@ -96,25 +111,62 @@ def _with_points(where: str, table: "pa.Table", path: Path, columns: Sequence[st
     import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
 
     texts = [column for column in columns if pa.types.is_string(table[column].type)]
-    commas, points = (
-        {column: pc.fill_null(pc.match_substring(table[column], mark), fill_value=False) for column in texts}
-        for mark in ",."
-    )
-    with_comma = [column for column in texts if pc.any(commas[column]).as_py()]
-    if not with_comma or path.suffix.lower() == ".parquet":
+    commas = _where(table, texts, ",")
+    if not commas or path.suffix.lower() == ".parquet":
         return table
-    row = pc.index(commas[with_comma[0]], value=True).as_py() + 1
-    value = f"{table[with_comma[0]][row - 1].as_py()!r} has a comma"
+    no_numbers = _where(table, texts, NUMBER, matching=False)
+    if no_numbers:
+        row, column, value = _first(table, no_numbers)
+        raise _fault(where, row, column, f"{value!r} is not a number")
     if separator_of(path) == ",":
-        fault = f"{value}, and so have the columns between them; write a decimal point, or semicolons between columns"
-        raise ScenarioError(f"{where} row {row}, column {with_comma[0]}: {fault}")
-    if any(pc.any(points[column]).as_py() for column in texts):
-        fault = f"{value}, and other numbers have a point; write all with one of them, and without thousands separators"
-        raise ScenarioError(f"{where} row {row}, column {with_comma[0]}: {fault}")
-    for column in with_comma:
+        row, column, value = _first(table, commas)
+        fault = (
+            "has a comma, and so have the columns between them; write a decimal point, or semicolons between columns"
+        )
+        raise row_fault(where, row, f"{value!r} {fault}", column)
+    points = _where(table, texts, r"\.")
+    if points:
+        raise _mixed_marks(where, table, commas, points)
+    for column in commas:
         place = table.column_names.index(column)
         table = table.set_column(place, column, pc.replace_substring(table[column], ",", "."))
     return table
+
+
+def _where(table: "pa.Table", columns: Sequence[str], pattern: str, *, matching: bool = True) -> dict[str, Any]:
+    """The rows whose text matches a pattern, or those whose text does not, for each column that has any."""
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
+
+    found = {}
+    for column in columns:
+        rows = pc.fill_null(pc.match_substring_regex(table[column], pattern), fill_value=not matching)
+        found[column] = rows if matching else pc.invert(rows)
+    return {column: rows for column, rows in found.items() if pc.any(rows).as_py()}
+
+
+def _first(table: "pa.Table", found: dict[str, Any]) -> tuple[int, str, str]:
+    """The number of the first of these rows, its column and the text that is there."""
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
+
+    column, rows = next(iter(found.items()))
+    row = pc.index(rows, value=True).as_py()
+    return row + 1, column, table[column][row].as_py()
+
+
+def _mixed_marks(where: str, table: "pa.Table", commas: dict[str, Any], points: dict[str, Any]) -> ScenarioError:
+    """The error about two decimal marks in one file; it names a number with the rarer one."""
+    import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
+
+    with_comma, with_point = (sum(pc.sum(rows).as_py() for rows in found.values()) for found in (commas, points))
+    if with_comma <= with_point:
+        rare, fault = commas, f"has a comma, and other numbers have a point ({with_point:,} of them)"
+    else:
+        rare, fault = points, f"has a point, and other numbers have a comma ({with_comma:,} of them)"
+    row, column, value = _first(table, rare)
+    if {",", "."} <= set(value):
+        fault = "has a comma and a point"
+    remedy = "write all with one of them, and without thousands separators"
+    return row_fault(where, row, f"{value!r} {fault}; {remedy}", column)
 
 
 def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
@@ -149,7 +201,7 @@ def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
         values = f"{row.actual_columns} values but the first line has {row.expected_columns} titles"
         decimal = separator == "," and row.actual_columns > row.expected_columns
         remedy = "; if it has decimal commas, separate the columns by semicolons" if decimal else ""
-        raise ScenarioError(f"{where} row {row.number - 1}: has {values}; correct it{remedy}")
+        raise row_fault(where, row.number - 1, f"has {values}; correct it{remedy}")
     return table.rename_columns(list(wanted))
 
 
@@ -159,7 +211,7 @@ def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> N
     for title in wanted:
         if times[title] == 0:
             near = did_you_mean(title, times.keys() - set(wanted))
-            needed = " and ".join(wanted) if len(wanted) < 3 else f"{wanted[0]} and {wanted[1]} to {wanted[-1]}"  # noqa: PLR2004
+            needed = listed_columns(wanted)
             if len(titles) == 1 < len(wanted):
                 needed += (
                     f"; its first line has one title, {titles[0]!r}: write commas, semicolons or tabs between columns"
@@ -167,6 +219,14 @@ def _check_titles(where: str, titles: Sequence[str], wanted: Sequence[str]) -> N
             raise ScenarioError(f"{where} has no column {title!r}{near}; it needs {needed}")
         if times[title] > 1:
             raise ScenarioError(f"{where} has {times[title]} columns {title!r}; keep one")
+
+
+def listed_columns(columns: Sequence[str]) -> str:
+    """Titles of columns in words: all of them, or the ends of x1, x2, ..."""
+    *first, last = columns
+    if "x1" in first:
+        return f"{', '.join(columns[: columns.index('x1')])} and x1 to {last}"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _to_numbers(where: str, column: Any, title: str) -> Floats:
@@ -196,4 +256,11 @@ def _to_numbers(where: str, column: Any, title: str) -> Floats:
 
 
 def _fault(where: str, row: int, title: str, fault: str) -> ScenarioError:
-    return ScenarioError(f"{where} row {row}, column {title}: {fault}; give a finite number >= 0")
+    return row_fault(where, row, f"{fault}; give a finite number >= 0", title)
+
+
+def row_fault(where: str, row: int, fault: str, column: str | None = None) -> ScenarioError:
+    """The error about a row of a file, which counts from 1; it says so where the file has a line of titles."""
+    place = f"row {row:,}" if column is None else f"row {row:,}, column {column}"
+    titles = "" if where.lower().endswith(".parquet") else " (row 1 is the line below the titles)"
+    return ScenarioError(f"{where} {place}: {fault}{titles}")

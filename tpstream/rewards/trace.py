@@ -19,10 +19,12 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import RewardError, ScenarioError, did_you_mean
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.recorded_files import file_version, read_recording, read_titles
+from tpstream.model.recorded_files import file_version, read_recording, read_titles, row_fault
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings, check_groups
 
+LONGEST = 200
+"""Letters of titles that an error quotes."""
 TOLERANCE = 1e-9
 """How far a row may exceed the given maximum, as a share of it: sums of decimal fractions are rounded."""
 
@@ -49,6 +51,11 @@ class TraceSettings(RewardSettings):
     groups: Annotated[int | None, Field(ge=1)] = Field(
         None, description="groups of parts, none of which pays more than maximum / groups, as you vouch for"
     )
+    left_out: tuple[str, ...] = Field(
+        (),
+        exclude_if=lambda names: not names,  # a log from before this key has the same header
+        description="other arms of the file, whose rows are not used; `arms.count` names those that it drops",
+    )
 
     def build(self, arms: Sequence[TraceArmSettings], context: BuildContext) -> Rewards:
         """The model; a record guarantees no groups beyond those that its user gives."""
@@ -56,7 +63,7 @@ class TraceSettings(RewardSettings):
             check_groups(self.groups, context.span)
         path, model = context.folder / self.file, SequenceArm if self.draw == "sequence" else ResampleArm
         version = file_version(path, "rewards.file")
-        records = read_records(path, version, self.file, context.span, tuple(context.names))
+        records = read_records(path, version, self.file, context.span, tuple(context.names), self.left_out)
         maxima = [
             chosen_maximum(arm.maximum, record.largest, number, name)
             for number, (arm, record, name) in enumerate(zip(arms, records, context.names, strict=True))
@@ -65,19 +72,25 @@ class TraceSettings(RewardSettings):
             contradiction(record, self.groups, maximum, name)
             for record, maximum, name in zip(records, maxima, context.names, strict=True)
         )
+        differing = differing_maxima(maxima, [arm.maximum is None for arm in arms], context.names)
         return Rewards(
             [model(record.rows, record.mean, maximum) for record, maximum in zip(records, maxima, strict=True)],
             self.groups,
-            warnings=tuple(warning for warning in found if warning),
+            warnings=tuple(warning for warning in (differing, *found) if warning),
         )
 
     @classmethod
-    def implied_span(cls, table: Mapping[str, Any], folder: Path) -> int | None:
-        """The number of parts that the file has, for a scenario that does not give the span."""
+    def implied_span(cls, table: Mapping[str, Any], folder: Path) -> int:
+        """The number of parts that the file has, for a scenario that does not give the span.
+
+        It is 1 without a file or rows: what is wrong is then told when the keys and the file are read.
+        """
         file = table.get("file")
-        if not isinstance(file, str) or not (folder / file).is_file():
-            return None
-        return (largest_part(folder / file) if is_long(folder / file) else columns_of(folder / file)) or None
+        if not isinstance(file, str) or not file:
+            return 1
+        path = folder / file
+        file_version(path, "rewards.file")
+        return max(1, largest_part(path) if is_long(path) else columns_of(path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +104,11 @@ class Record:
 
 @lru_cache(maxsize=4)
 def read_records(
-    path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...]
+    path: Path, _version: tuple[int, int], file: str, span: int, names: tuple[str, ...], left_out: tuple[str, ...]
 ) -> tuple[Record, ...]:
     """The records of all arms; a file that did not change is read once, for all models that are built from it."""
-    numbers, arm_of_row = (read_long if is_long(path) else read_wide)(path, file, span, names)
+    # Arms that are left out count behind the others, so that their numbers are those of a file with numbers of arms.
+    numbers, arm_of_row = (read_long if is_long(path) else read_wide)(path, file, span, (*names, *left_out))
     records = []
     for number, name in enumerate(names):
         rows = numbers[arm_of_row == number]
@@ -120,7 +134,7 @@ def read_long(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple
     largest = largest_part(path)
     if largest > span:
         raise _too_many(f"{file} has parts up to {largest}", largest, span, "rows")
-    numbers, (labels, pulls) = read_recording(path, ["part", "value"], "rewards.file", ["arm", "pull"])
+    numbers, (pulls, labels) = read_recording(path, ["part", "value"], "rewards.file", ["pull", "arm"])
     arms, part = arm_numbers(labels, names, file), numbers[:, 0].astype(np.int64)
     _, first, pull = np.unique(np.array(pulls, dtype=np.str_), return_index=True, return_inverse=True)
     pull = np.argsort(np.argsort(first))[pull]  # numbered in the order in which they first occur
@@ -138,7 +152,7 @@ def read_long(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple
         if wrong.any():
             row = int(np.argmax(wrong))
             text = fault.format(part=f"{numbers[row, 0]:g}", pull=pulls[row])
-            raise ScenarioError(f"rewards.file: {file} row {row + 1}: {text}")
+            raise row_fault(f"rewards.file: {file}", row + 1, text)
     rows = np.zeros((len(first), span))
     rows[pull, part - 1] = numbers[:, 1]
     return rows, arm_of_pull
@@ -152,8 +166,18 @@ def _too_many(what: str, parts: int, span: int, where: str) -> ScenarioError:
 
 
 def is_long(path: Path) -> bool:
-    """Whether a file has a row for each part and not for each pull."""
-    return {"pull", "part", "value"} <= set(read_titles(path)) and not columns_of(path)
+    """Whether a file has a row for each part and not for each pull; an error if it has columns for neither."""
+    titles = read_titles(path, "rewards.file")
+    if columns_of(path):
+        return False
+    if {"pull", "part", "value"} <= set(titles):
+        return True
+    shown = ", ".join(titles)
+    raise ScenarioError(
+        f"rewards.file: {path.name} has neither the columns arm, x1, x2, ... (wide) nor pull, arm, part, value (long); "
+        f"its first line has {shown[:LONGEST]}{'...' if len(shown) > LONGEST else ''}, with commas, semicolons or tabs "
+        "between columns"
+    )
 
 
 def largest_part(path: Path) -> int:
@@ -162,8 +186,9 @@ def largest_part(path: Path) -> int:
 
 
 def columns_of(path: Path) -> int:
-    """The largest number of a column x1, x2, ...; 0 if there is none, or no file that can be read."""
-    return max((int(title[1:]) for title in read_titles(path) if re.fullmatch(r"x[1-9]\d*", title)), default=0)
+    """The largest number of a column x1, x2, ...; 0 if there is none."""
+    titles = read_titles(path, "rewards.file")
+    return max((int(title[1:]) for title in titles if re.fullmatch(r"x[1-9]\d*", title)), default=0)
 
 
 @lru_cache(maxsize=64)
@@ -183,6 +208,20 @@ def contradiction(record: Record, groups: int | None, maximum: float, name: str)
     )
 
 
+def differing_maxima(maxima: Sequence[float], recorded: Sequence[bool], names: Sequence[str]) -> str | None:
+    """A warning if maxima differ of which some are not given but the largest recorded sums, else None."""
+    if not any(recorded) or len(set(maxima)) == 1:
+        return None
+    low, high = (choose(range(len(maxima)), key=maxima.__getitem__) for choose in (min, max))
+    missing = [name for name, is_recorded in zip(names, recorded, strict=True) if is_recorded]
+    whose = f"arm {missing[0]!r}" if len(missing) == 1 else f"{len(missing):,} arms"
+    return (
+        f"arms.maximum: {whose} without one: the largest recorded sum is taken, which a single row decides, and maxima "
+        f"go from {maxima[low]:g} (arm {names[low]!r}) to {maxima[high]:g} (arm {names[high]!r}); the larger its "
+        f"maximum, the more UCB-like policies try an arm: give all arms the same, such as maximum = {maxima[high]:g}"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class TraceArm:
     """An arm that pays recorded pulls (pulls, span); its mean is that of their cumulative rewards."""
@@ -190,6 +229,29 @@ class TraceArm:
     rows: Floats
     mean: float
     maximum: float
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean; NaN with a single recorded pull."""
+        pulls = len(self.rows)
+        return float(self.rows.sum(axis=1).std(ddof=1) / np.sqrt(pulls)) if pulls > 1 else np.nan
+
+
+def uncertain_lead(names: Sequence[str], arms: Sequence[TraceArm]) -> str | None:
+    """Which arms are within two standard errors of the difference from the best one, in words; None if none is."""
+    best = max(range(len(arms)), key=lambda number: arms[number].mean)
+    near = []
+    for number, arm in enumerate(arms):
+        lead, error = arms[best].mean - arm.mean, np.hypot(arms[best].standard_error, arm.standard_error)
+        if number != best and not lead > 2 * error:  # an unknown standard error is no proof of a lead
+            known = "unknown: it needs 2 rows of each arm" if np.isnan(error) else f"{error:.3g}"
+            near.append(f"{names[number]!r} by {lead:.3g} (standard error of the difference: {known})")
+    if not near:
+        return None
+    return (
+        f"the records do not show that arm {names[best]!r} is best: within two standard errors it leads "
+        f"{', '.join(near)}; a simulation takes the recorded means for the true ones"
+    )
 
 
 class SequenceArm(TraceArm):
@@ -214,17 +276,17 @@ class ResampleArm(TraceArm):
 
 
 def arm_numbers(labels: Sequence[str], names: Sequence[str], file: str) -> Ints:
-    """The arm of each row; labels are numbers of arms only where not all of them are names."""
+    """The arm of each row; labels are numbers of arms where more of them are such numbers than names."""
     known = {name: number for number, name in enumerate(names)}
     by_number = {str(number): number for number in range(len(names))}
-    if not set(labels) <= set(known) and set(labels) <= set(by_number):
+    used = set(labels)
+    if len(used & set(by_number)) > len(used & set(known)):
         known = by_number
     for row, text in enumerate(labels, start=1):
         if text not in known:
-            raise ScenarioError(
-                f"rewards.file: {file} row {row}, column arm: {text!r} is no arm{did_you_mean(text, names)}; "
-                f"use one of {', '.join(names)}, or numbers 0 to {len(names) - 1}"
-            )
+            fault = f"{text!r} is no arm{did_you_mean(text, names)}"
+            remedy = f"use one of {', '.join(names)}, or numbers 0 to {len(names) - 1}"
+            raise row_fault(f"rewards.file: {file}", row, f"{fault}; {remedy}", "arm")
     return np.array([known[text] for text in labels], dtype=np.int64)
 
 

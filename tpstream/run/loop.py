@@ -275,6 +275,7 @@ def make_header(
         clairvoyant=choice.form.clairvoyant,
         detail=details[0] if len(details) == 1 else list(details),
         time_unit=scenario.time_unit,
+        currency=scenario.currency,
         versions=package_versions(),
     )
 

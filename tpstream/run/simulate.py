@@ -101,7 +101,10 @@ class Run(Displayed):
         rounds, label = checkpoints(len(self.arms)), self.choice.label
         curves = {label: t_interval(self.regret[np.newaxis, rounds - 1])}
         title = f"{self.scenario.name}: {label}, seed {self.seed}, run {self.run}"
-        return regret_figure(path, title, rounds, curves, ax=ax, log_y=log_y, labels=labels, log_rounds=log_rounds)
+        units: dict[str, Any] = {"round_title": self.scenario.round_title, "currency": self.scenario.money}
+        return regret_figure(
+            path, title, rounds, curves, ax=ax, log_y=log_y, labels=labels, log_rounds=log_rounds, **units
+        )
 
     def _summary(self) -> Summary:
         scenario, label = self.scenario, self.choice.label

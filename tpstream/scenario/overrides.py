@@ -146,20 +146,27 @@ def set_key(keys: dict[str, Any], setting: Setting) -> None:
     """Put the value into the scenario's keys; `arms.count` and the value "none" of a delay have their own meaning."""
     steps = steps_of(setting.path)
     if steps == ("arms", "count"):
-        keys["arms"] = first_arms(keys.get("arms"), setting)
+        keep_first_arms(keys, setting)
         return
     _put(keys, keys, steps, (), setting)
 
 
-def first_arms(arms: Any, setting: Setting) -> list[Any]:
-    """The first arms of a scenario, as many as the setting says; their random numbers are as with all of them."""
-    there, count = len(arms) if isinstance(arms, list) else 0, setting.value
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
+def keep_first_arms(keys: dict[str, Any], setting: Setting) -> None:
+    """Keep the first arms of a scenario, as many as the setting says; their random numbers are as with all of them.
+
+    Recorded rewards are told which arms are left out: the file has rows of these.
+    """
+    arms, count = keys.get("arms"), setting.value
+    there = len(arms) if isinstance(arms, list) else 0
+    if not isinstance(arms, list) or isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
         raise StudyError(
             f"{setting.path}: must be a whole number from 1 to {there}, the number of arms in the scenario, got "
             f"{quote(count)}; the first ones are kept"
         )
-    return list(arms[:count])
+    keys["arms"], dropped = arms[:count], arms[count:]
+    if dropped and "left_out" in fields_at(keys, ("rewards",)) and all(isinstance(one, dict) for one in arms):
+        names = [str(one["name"]) for one in with_names(arms)[count:]]
+        keys["rewards"] = {**keys["rewards"], "left_out": [*names, *keys["rewards"].get("left_out", ())]}
 
 
 def change_keys(keys: dict[str, Any], settings: Sequence[Setting], policies: Sequence[str] | None) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PrivateAttr
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DelayError, ScenarioError
 from tpstream.model.interfaces import BuildContext
-from tpstream.model.recorded_files import read_column
+from tpstream.model.recorded_files import read_column, row_fault
 from tpstream.model.world import Regular
 from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import TimingSettings
@@ -122,7 +122,7 @@ class Trace(TimingSettings):
         if wrong.any():
             row = int(np.argmax(wrong)) + 1
             fault = "is before the row above; sort the rows" if row > 1 else "is not above 0; shift the times"
-            raise ScenarioError(f"file: {self.file} row {row}, column time: {times[row - 1]} {fault}")
+            raise row_fault(f"file: {self.file}", row, f"{times[row - 1]} {fault}", "time")
         if context.horizon is not None and len(times) < context.horizon:
             held = f"{self.file} has {len(times)} times but the horizon is {context.horizon}"
             raise ScenarioError(f"file: {held}; add rows or lower the horizon")
