@@ -2,6 +2,10 @@
 
 A plug-in file says in `PLUGINS` what it defines: `PLUGINS = {"delays": {"my-delay": KIND}, "policies": {...}}`. From
 when it is loaded these names are known, in this process and in the worker processes that it starts.
+
+A plug-in may import modules that are in its own folder. They are found by a finder at the end of Python's search, for
+the names that plug-ins import and for no others, so that `sys.path` stays as it is. Python knows one module by each
+name: two plug-ins that import different files under one name are refused.
 """
 
 import hashlib
@@ -13,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import invalidate_caches
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +28,7 @@ from tpstream.model.errors import PluginError, did_you_mean
 from tpstream.model.registry import Registry, installed, owner_of
 from tpstream.policies import POLICIES
 from tpstream.rewards import REWARDS
-from tpstream.scenario.source_code import identify_code, modules_of, sources_of
+from tpstream.scenario.source_code import find_module, identify_code, modules_beside, modules_of, sources_of
 from tpstream.timing import ARRIVALS, DELAYS
 
 REGISTRIES: Mapping[str, Registry] = {
@@ -57,6 +62,18 @@ class Plugin:
 
 
 _loaded: dict[Path, Plugin] = {}
+_beside: dict[Path, dict[str, Path]] = {}
+"""For each plug-in file the modules in its folder that it imports, by name."""
+
+
+class FolderFinder:
+    """Finds the modules in the folders of plug-ins that these import; Python asks it last."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG004
+        """Where the module is; None if no plug-in has it in its folder, or if it is part of a package."""
+        folders = [str(file.parent) for file, names in _beside.items() if "." not in name and name in names]
+        return PathFinder.find_spec(name, folders) if folders else None
 
 
 def load_plugin(path: str | Path) -> Plugin:
@@ -95,7 +112,7 @@ def load_plugin(path: str | Path) -> Plugin:
     if known is not None and module is not None and known.code == identify_code([module]):
         return known
     before = known.names if known else ()
-    with _forgotten_imports(module):
+    with _forgotten_imports(module), _found_beside(file, path):
         module = _execute(file, source, path)
         definitions = _definitions(module, path, before)
     for section, name in before:
@@ -184,6 +201,31 @@ def _forgotten_imports(plugin: ModuleType | None) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _found_beside(file: Path, path: str | Path) -> Iterator[None]:
+    """Let the plug-in import modules of its own folder, from now on; if loading it fails, all is as before."""
+    if FolderFinder not in sys.meta_path:
+        sys.meta_path.append(FolderFinder)
+    before = _beside.pop(file, None)
+    try:
+        wanted = modules_beside(file)
+        for name in (name for name in wanted if "." not in name):
+            other = find_module(name)
+            place = other and (other.file or (other.folders and Path(other.folders[0]).resolve()))
+            if other is not None and place != wanted[name].resolve():
+                raise PluginError(
+                    f"{path}: imports {name}, which is {wanted[name]} for it and {place or 'something else'} for what "
+                    "was loaded before; rename one of them"
+                )
+        _beside[file] = wanted
+        yield
+    except BaseException:
+        _beside.pop(file, None)
+        if before is not None:
+            _beside[file] = before
+        raise
+
+
 def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
     """Run the file as a module."""
     name = _module_name(file)
@@ -199,18 +241,26 @@ def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
         del sys.modules[name]
         if before is not None:
             sys.modules[name] = before
-        raise PluginError(f"{path}: {_describe(file, error)}; mend the file") from error
+        raise PluginError(f"{path}: {_describe(file, error)}; {_remedy(file, error)}") from error
     return module
+
+
+def _remedy(file: Path, error: BaseException) -> str:
+    if not isinstance(error, ModuleNotFoundError):
+        return "mend the file"
+    return f"mend the file, install the package, or put the module into {file.parent}"
 
 
 def _describe(file: Path, error: BaseException) -> str:
     """What the file raised, and in which of its lines."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        lines, text = [error.lineno], error.msg
+    own = {str(one) for one in (file, *_beside.get(file, {}).values())}
+    lines = [(one.filename, one.lineno) for one in traceback.extract_tb(error.__traceback__) if one.filename in own]
+    if isinstance(error, SyntaxError) and error.filename in own:
+        lines, text = [(str(error.filename), error.lineno)], error.msg
     else:
         text = " ".join(str(error).split())
-    place = f"line {lines[-1]}: " if lines else ""
+    names = [f"line {line}: " if name == str(file) else f"{Path(name).name}, line {line}: " for name, line in lines]
+    place = names[-1] if names else ""
     return f"{place}{type(error).__name__}{f': {text}' if text else ''}"
 
 
