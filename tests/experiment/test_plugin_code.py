@@ -16,6 +16,7 @@ from plugged import forgetful
 from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare, load_plugin, simulate
+from tpstream.experiment import executors
 from tpstream.experiment.store import plugin_code, policy_code
 from tpstream.model.errors import PluginError, StudyError
 from tpstream.scenario.plugins import load_elsewhere
@@ -101,7 +102,7 @@ def test_an_edited_helper_is_another_study(tmp_path: Path, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_modules_beside_a_plug_in(tmp_path: Path, form: str) -> None:
-    """A plug-in imports modules of its folder, at once or later; the study keeps copies, and `sys.path` is as before."""
+    """A plug-in imports modules of its folder, at once or later; the study keeps copies, `sys.path` is as before."""
     before = list(sys.path)
     load_plugin(write_delay(tmp_path, form))
     compare(late(), ["uniform"], runs=2, folder=tmp_path / "s")
@@ -130,9 +131,8 @@ def test_two_modules_of_one_name(tmp_path: Path, form: str) -> None:
         path = write_delay(tmp_path / folder, form)
         path.write_text(path.read_text().replace('"late"', f'"late-{folder}"'))
     load_plugin(tmp_path / "a" / "late.py")
-    with pytest.raises(
-        PluginError, match=r"b/late\.py: imports local_\w+, which is .*/b/local.* and .*/a/local.*; rename"
-    ):
+    told = r"b/late\.py: imports local_\w+, which is .*/b/local.* beside it and .*/a/local.*; rename one of them"
+    with pytest.raises(PluginError, match=told):
         load_plugin(tmp_path / "b" / "late.py")
     compare(small(delays=[{"kind": "late-a"}]), ["uniform"], runs=2)
     assert "late-b" not in DELAYS.names()
@@ -226,6 +226,36 @@ def test_a_worker_with_another_helper(tmp_path: Path) -> None:
     (tmp_path / "local_helper.py").write_text("LAG = 7\n")
     with pytest.raises(PluginError, match=r"local_helper\.py, which .*late\.py imports: is not what it was"):
         load_elsewhere([plugin])
+
+
+@pytest.mark.parametrize("edited", ["late.py", "local_helper.py"])
+def test_code_that_was_edited_since_it_was_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], edited: str
+) -> None:
+    """Work for other processes is refused before any is started; work in this process goes on with the old code."""
+    load_plugin(write_delay(tmp_path, "module"))
+    (tmp_path / edited).write_text((tmp_path / edited).read_text() + "# edited\n")
+    monkeypatch.setattr(executors, "WORTH", 0.0)
+    compare(late(), ["uniform"], runs=4)
+    told = "was edited since it was loaded; call load_plugin again, or restart the notebook"
+    with pytest.raises(PluginError, match=rf"{edited}(, which .*)?: {told}$"):
+        compare(late(), ["uniform"], runs=4, jobs=2)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_code_that_is_edited_while_workers_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """If the workers find other code than was loaded, the cause is told, without a traceback."""
+    load_plugin(write_delay(tmp_path, "module"))
+    checks = [lambda: (tmp_path / "local_helper.py").write_text("LAG = 2\n"), executors.check_unchanged]
+    monkeypatch.setattr(executors, "check_unchanged", lambda: checks.pop(0)())  # noqa: PLW0108 (one after the other)
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        pytest.raises(PluginError, match=r"local_helper\.py, which .* imports: was edited since it was loaded"),
+    ):
+        compare(late(), ["uniform"], runs=4, executor=pool)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_installed_packages_count_by_their_version(tmp_path: Path) -> None:

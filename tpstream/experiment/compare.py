@@ -15,10 +15,11 @@ import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
-from tpstream.experiment.executors import Chunker, count_workers, executor_obstacle, processes_obstacle, run_chunks
+from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import Study
+from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
 from tpstream.experiment.store import FailedRun, Records, Store
 from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
@@ -162,9 +163,10 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
             wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
             check_logs(plan.options.log, wanted)
         _report_beforehand(plan, work, folder)
-        executor, jobs = usable_workers(plan, work, executor, jobs)
-        chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
-        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=jobs)) as results:
+        cores, obstacle = usable_cores(plan, work, executor, jobs)
+        chunker = Chunker(work, count_workers(executor) if executor else cores, compiled=plan.compiled)
+        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, obstacle=obstacle)
+        with closing(doing) as results:
             for some in results:
                 store.keep(some)
                 failed = failed or any(one.failure is not None for one in some)
@@ -172,20 +174,15 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
 
 
-def usable_workers(
+def usable_cores(
     plan: Plan, work: Sequence[Chunk], executor: Executor | None, jobs: int
-) -> tuple[Executor | None, int]:
-    """The executor and the number of cores that can do the work; a note says why these are less than asked for."""
-    cores, obstacle = min(jobs, sum(len(chunk.runs) for chunk in work)), None
+) -> tuple[int, Obstacle | None]:
+    """How many cores there is work for, and what keeps it from being done elsewhere than in this process."""
+    cores = min(jobs, sum(len(chunk.runs) for chunk in work))
     if executor is not None:
-        obstacle = executor_obstacle(executor, plan.options)
-    elif cores > 1:
-        policies = {one.result_key: one for chunk in work for one in chunk.policies}
-        obstacle = processes_obstacle(policies.values(), plan.options)
-    if obstacle is None:
-        return executor, cores
-    logger().warning("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
-    return None, 1
+        return cores, executor_obstacle(executor, plan.options)
+    policies = {one.result_key: one for chunk in work for one in chunk.policies}
+    return cores, processes_obstacle(policies.values(), plan.options) if cores > 1 else None
 
 
 def stored_study(
@@ -297,7 +294,8 @@ def refuse_if_all_failed(studies: Sequence[Study]) -> None:
     """Raise if no run of any study was finished: there is nothing to show."""
     if not any(len(records) for study in studies for records in study.records.values()):
         failures = [failure for study in studies for failure in study.failures]
-        raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
+        others = f" (and so did all {len(failures)} runs)" if len(failures) > 1 else ""
+        raise StudyError(f"{failures[0]}{others}")
 
 
 def how_to_repeat(scenario: Scenario, choice: PolicyChoice, seed: int, run: int | str) -> str:

@@ -128,14 +128,29 @@ def loaded_plugins() -> tuple[Plugin, ...]:
     return tuple(_loaded.values())
 
 
+def check_unchanged() -> None:
+    """Refuse to go on if code of a plug-in was edited since it was loaded: other processes would load the new one."""
+    for plugin in _loaded.values():
+        module = sys.modules.get(_module_name(plugin.path))
+        if module is not None and (name := _changed(plugin, identify_code([module]))):
+            raise PluginError(
+                f"{name}: was edited since it was loaded; call load_plugin again, or restart the notebook"
+            )
+
+
+def _changed(plugin: Plugin, code: Mapping[str, str]) -> str | None:
+    """The first part of a plug-in's code that is not what was loaded; None if all of it is the same."""
+    for name in {**plugin.code, **code}:
+        if code.get(name) != plugin.code.get(name):
+            return str(plugin.path) if name == plugin.path.name else f"{name}, which {plugin.path} imports"
+    return None
+
+
 def load_elsewhere(plugins: Iterable[Plugin]) -> None:
     """Load in a worker process what the process that started the work had loaded; the files must be the same."""
     for plugin in plugins:
-        here = load_plugin(plugin.path).code
-        for name in {**plugin.code, **here}:
-            if here.get(name) != plugin.code.get(name):
-                place = plugin.path if name == plugin.path.name else f"{name}, which {plugin.path} imports"
-                raise PluginError(f"{place}: is not what it was when it was loaded; copy it to every worker")
+        if name := _changed(plugin, load_plugin(plugin.path).code):
+            raise PluginError(f"{name}: is not what it was when it was loaded; copy it to every worker")
 
 
 def definition_code(section: str, name: str, *parts: Any) -> dict[str, str]:
@@ -208,22 +223,27 @@ def _found_beside(file: Path, path: str | Path) -> Iterator[None]:
         sys.meta_path.append(FolderFinder)
     before = _beside.pop(file, None)
     try:
-        wanted = modules_beside(file)
-        for name in (name for name in wanted if "." not in name):
-            other = find_module(name)
-            place = other and (other.file or (other.folders and Path(other.folders[0]).resolve()))
-            if other is not None and place != wanted[name].resolve():
-                raise PluginError(
-                    f"{path}: imports {name}, which is {wanted[name]} for it and {place or 'something else'} for what "
-                    "was loaded before; rename one of them"
-                )
-        _beside[file] = wanted
+        _beside[file] = _without_doubles(modules_beside(file), path)
         yield
     except BaseException:
         _beside.pop(file, None)
         if before is not None:
             _beside[file] = before
         raise
+
+
+def _without_doubles(wanted: dict[str, Path], path: str | Path) -> dict[str, Path]:
+    """These modules, if none of their names means another file already."""
+    for name, place in wanted.items():
+        other = find_module(name) if "." not in name else None
+        if other is not None:
+            there = other.file or (Path(other.folders[0]).resolve() if other.folders else None)
+            if there != place.resolve():
+                raise PluginError(
+                    f"{path}: imports {name}, which is {place} beside it and {there or 'without a file'} for other "
+                    "code of this process; rename one of them"
+                )
+    return wanted
 
 
 def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
