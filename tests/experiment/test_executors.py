@@ -245,7 +245,7 @@ from multiprocessing import parent_process
 from tpstream.policies.base import Parameters, PythonPolicy
 
 def create(problem, parameters, stream):
-    if parent_process() is not None:
+    if parent_process() is not None or "TEST_CRASH" in os.environ:
         os.kill(os.getpid(), signal.SIGSEGV)
     raise AssertionError("not in this process")
 
@@ -261,3 +261,15 @@ def test_a_worker_that_crashes(tmp_path: Path) -> None:
     told = r"workers were lost \(one ended with SIGSEGV, .*\); a compiled policy may have used an index out of bounds"
     with ProcessPoolExecutor(2, get_context("spawn")) as pool, pytest.raises(StudyError, match=told):
         compare(small(), ["crashing"], runs=4, executor=pool)
+
+
+@pytest.mark.slow
+def test_a_command_that_crashes(tmp_path: Path) -> None:
+    """A segmentation fault in the process of the command is told of."""
+    (tmp_path / "crashing.py").write_text(CRASHING)
+    code = "from tpstream.cli.app import main; main()"
+    words = ("run", "setting-1", "--plugin", tmp_path / "crashing.py", "--policy", "crashing")
+    process = start_python(code, *words, TEST_CRASH="1")
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGSEGV
+    assert told.startswith("Fatal Python error: Segmentation fault\n")

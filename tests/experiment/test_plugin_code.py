@@ -96,8 +96,10 @@ def test_an_edited_helper_is_another_study(tmp_path: Path, form: str) -> None:
     compare(late(), ["uniform"], runs=3, folder=tmp_path / "s")
     (tmp_path / edited).write_text((tmp_path / edited).read_text() + "# edited\n")
     load_plugin(path)
-    with pytest.raises(StudyError, match=rf"holds another study: code\.late\.{edited} is '\w+' there and '\w+' here"):
+    told = rf"holds another study: {edited} was edited since it began; .* a copy is .*/s/code/{edited}, or choose"
+    with pytest.raises(StudyError, match=told):
         compare(late(), ["uniform"], runs=4, folder=tmp_path / "s")
+    assert "edited" not in (tmp_path / "s" / "code" / edited).read_text()
 
 
 @pytest.mark.parametrize("form", FORMS)

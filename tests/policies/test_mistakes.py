@@ -55,6 +55,24 @@ def test_other_randomness_is_refused(tmp_path: Path, where: str, drawn: str) -> 
     )
 
 
+@pytest.mark.parametrize("drawn", ["np.random.random()", "random.random()", "RNG.random()", "npr.default_rng()"])
+@pytest.mark.parametrize("helper", [False, True])
+def test_randomness_in_init_is_refused(tmp_path: Path, drawn: str, helper: bool) -> None:  # noqa: FBT001
+    """An `init` that draws is refused before the run, also if an ordinary function draws for it."""
+    wanted = "return MistakeState(np.zeros(problem.arms), np"
+    if helper:
+        policy = policy_with(
+            tmp_path, "def init(", f"def luck():\n    return {drawn}\n\ndef init(", (wanted, f"luck(); {wanted}")
+        )
+    else:
+        policy = policy_with(tmp_path, wanted, f"{drawn}; {wanted}")
+    told = refusal(policy)
+    assert re.match(
+        r"policy 'mistaken': [\w.]+ draws random numbers that do not depend on the run's seed; draw in", told
+    )
+    assert told.endswith(f"(mistaken.py, line {line_of(tmp_path, drawn)}, in {'luck' if helper else 'init'})")
+
+
 def test_the_stream_is_allowed(tmp_path: Path) -> None:
     """Draws from the stream that `decide` is given are no other randomness."""
     policy = policy_with(tmp_path, IN_DECIDE, "arm = int(stream.random() * 3)")
@@ -63,7 +81,9 @@ def test_the_stream_is_allowed(tmp_path: Path) -> None:
 
 def test_a_generator_in_the_state_is_refused(tmp_path: Path) -> None:
     """A policy cannot bring a generator of its own, from which handlers could draw."""
-    policy = policy_with(tmp_path, "np.zeros(problem.arms), np", "np.zeros(problem.arms), more=RNG, pulls=np")
+    hidden = ("RNG = np", "HIDDEN = (np.random.default_rng(1),)\nRNG = np")
+    more = "np.zeros(problem.arms), more=HIDDEN[0], pulls=np"
+    policy = policy_with(tmp_path, "np.zeros(problem.arms), np", more, hidden)
     assert refusal(policy) == (
         "policy 'mistaken': its state has a generator, more; draw in decide, from the stream that it is given "
         f"(mistaken.py, line {line_of(tmp_path, 'def init')}, in init)"

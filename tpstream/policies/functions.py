@@ -11,7 +11,7 @@ import random
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -41,7 +41,10 @@ LIBRARIES = ("numpy", "numba", "math", "builtins")
 LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
 LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+BEFORE_CALL = ("PRECALL", "PUSH_NULL", "CACHE")
 RANDOM_OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+INSTALLED = {"site-packages", "dist-packages"}
+DRAW_IN_DECIDE = "draw in decide, from the stream that it is given, as in stream.random()"
 UNDEFINED = object()
 """The value of a name that is not defined."""
 
@@ -53,6 +56,8 @@ class Reference:
     expression: str
     value: Any
     line: int
+    bare: bool = False
+    """Whether it is called without arguments."""
 
 
 def functions_of(policy: SharedPolicy) -> dict[str, Any]:
@@ -95,7 +100,9 @@ def _references_in(code: CodeType, known: Mapping[str, Any]) -> Iterator[Referen
                 value = getattr(found.value, step.argval, UNDEFINED)
                 found = Reference(f"{found.expression}.{step.argval}", value, found.line)
                 continue
-            yield found
+            if step.opname in BEFORE_CALL:
+                continue
+            yield replace(found, bare=step.opname == "CALL" and step.arg == 0)
             found = None
         if step.opname in LOADS_NAME or (step.opname in LOADS_CELL and step.argval in known):
             found = Reference(step.argval, known.get(step.argval, UNDEFINED), _line(step, code))
@@ -123,6 +130,53 @@ def with_helpers(function: Any) -> list[Any]:
     return found
 
 
+def random_fault(*parts: Any, draw: str, any_generator: bool = False) -> str | None:
+    """Where ordinary Python code draws random numbers that do not depend on the run's seed, and the remedy `draw`.
+
+    `parts` are functions and classes; what they use by name is looked through, too, installed packages excepted.
+    Generators that are made from a seed inside a function are allowed, unless `any_generator` refuses them, too.
+    """
+    own = {_top_module(part) for part in parts}
+    waiting, seen = list(parts), set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        for function in _functions_in(part):
+            for reference in references(function):
+                value = plain_function(reference.value)
+                if _is_random(value) if any_generator else _is_unseeded(value, bare=reference.bare):
+                    what = f"{reference.expression} draws random numbers that do not depend on the run's seed"
+                    return f"{what}; {draw} ({place(function, reference.line)})"
+                if (inspect.isfunction(value) or inspect.isclass(value)) and _is_users(value, own):
+                    waiting.append(value)
+    return None
+
+
+def _functions_in(part: Any) -> Iterator[Any]:
+    """The functions of a class, or the function itself."""
+    values = [part]
+    if inspect.isclass(part):
+        values = [getattr(value, "__func__", getattr(value, "fget", value)) for value in vars(part).values()]
+        values += [function for base in part.__bases__ if base is not object for function in _functions_in(base)]
+    yield from (plain_function(value) for value in values if inspect.isfunction(plain_function(value)))
+
+
+def _top_module(value: Any) -> str:
+    return str(getattr(value, "__module__", "")).partition(".")[0]
+
+
+def _is_users(value: Any, own: set[str]) -> bool:
+    """Whether a function or class is of the same package as what is looked through, or of no installed one."""
+    top = _top_module(value)
+    if top in own:
+        return True
+    file = getattr(sys.modules.get(value.__module__), "__file__", None)
+    libraries = {*LIBRARIES, *sys.stdlib_module_names, "tpstream"}
+    return file is not None and top not in libraries and INSTALLED.isdisjoint(Path(file).parts)
+
+
 def place(function: Any, line: int | None = None) -> str:
     """The file, the line and the name of a function, as errors give them; by default the line where it begins."""
     code = plain_function(function).__code__
@@ -140,6 +194,9 @@ def check_functions(policy: SharedPolicy) -> None:
         fault = _parameters_fault(role, function) or next(filter(None, map(_fault, with_helpers(function))), None)
         if fault:
             raise PolicyError(f"policy {policy.name!r}: {fault}")
+    fault = random_fault(policy.init, draw=DRAW_IN_DECIDE, any_generator=True)
+    if fault:
+        raise PolicyError(f"policy {policy.name!r}: {fault}")
 
 
 def _parameters_fault(role: str, function: Any) -> str | None:
@@ -160,10 +217,8 @@ def _fault(function: Any) -> str | None:
             what = f"the name {reference.expression!r} is not defined; define or import it"
             return f"{what} ({place(function, reference.line)})"
         if _is_random(reference.value):
-            what = f"{reference.expression} draws random numbers that do not depend on the run's seed; draw in decide"
-            return (
-                f"{what}, from the stream that it is given, as in stream.random() ({place(function, reference.line)})"
-            )
+            what = f"{reference.expression} draws random numbers that do not depend on the run's seed"
+            return f"{what}; {DRAW_IN_DECIDE} ({place(function, reference.line)})"
     for step in dis.get_instructions(function):
         if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
             what = (
@@ -174,9 +229,19 @@ def _fault(function: Any) -> str | None:
     return None
 
 
+def _is_unseeded(value: Any, *, bare: bool) -> bool:
+    """Whether this is a generator that all runs share, a method or the module of one, or makes one without a seed."""
+    return _is_generator(value) or value is random or value is np.random or (bare and _is_random(value))
+
+
+def _is_generator(value: Any) -> bool:
+    """Whether this is a generator, or a method of one, such as the functions of the modules `random`."""
+    return isinstance(value, RANDOM_OBJECTS) or isinstance(getattr(value, "__self__", None), RANDOM_OBJECTS)
+
+
 def _is_random(value: Any) -> bool:
     """Whether this is a generator of random numbers of NumPy or Python, its module, or a part of these."""
-    if isinstance(value, RANDOM_OBJECTS) or isinstance(getattr(value, "__self__", None), RANDOM_OBJECTS):
+    if _is_generator(value):
         return True
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return isinstance(name, str) and (name in ("random", "numpy.random") or name.startswith("numpy.random."))

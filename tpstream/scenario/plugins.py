@@ -25,8 +25,10 @@ from typing import Any
 
 from tpstream.log import SINKS
 from tpstream.model.errors import PluginError, did_you_mean
-from tpstream.model.registry import Registry, installed, owner_of
+from tpstream.model.registry import MODELS, Registry, installed, owner_of
 from tpstream.policies import POLICIES
+from tpstream.policies.base import PythonPolicy, SharedPolicy
+from tpstream.policies.functions import random_fault
 from tpstream.rewards import REWARDS
 from tpstream.scenario.source_code import find_module, identify_code, modules_beside, modules_of, sources_of
 from tpstream.timing import ARRIVALS, DELAYS
@@ -300,12 +302,26 @@ def _definitions(
             raise PluginError(f"{path}: PLUGINS has no section {section!r}{near}; use {', '.join(REGISTRIES)}")
         for name, definition in names.items():
             reason = _obstacle(REGISTRIES[section], name, definition, free=(section, name) in before)
+            reason = reason or (None if section == "sinks" else _randomness(definition))
             if reason:
                 raise PluginError(f"{path}: PLUGINS[{section!r}][{name!r}] {reason}")
             found[section, name] = definition
     if not found:
         raise PluginError(f"{path}: PLUGINS is empty; say what the file defines, as in {EXAMPLE}")
     return found
+
+
+def _randomness(definition: Any) -> str | None:
+    """What a definition draws from a generator that does not depend on the seed; None if nothing is found.
+
+    The functions of a compiled policy are looked through before it is run (see policies/functions.py).
+    """
+    if isinstance(definition, SharedPolicy):
+        return None
+    models = [getattr(definition, name) for name in MODELS if hasattr(definition, name)]
+    parts = [definition.create] if isinstance(definition, PythonPolicy) else [type(definition)]
+    fault = random_fault(*parts, *models, draw="draw from the stream that it is given")
+    return fault and f"would give other results each time: {fault}"
 
 
 def _obstacle(registry: Registry, name: object, definition: object, *, free: bool) -> str | None:
