@@ -10,7 +10,7 @@ from studies import small
 from tpstream import simulate
 from tpstream.engines.engine import EngineName
 from tpstream.model.errors import PolicyError
-from tpstream.model.numba_support import JIT_IS_OFF
+from tpstream.model.numba_support import JIT_IS_OFF, compiled
 from tpstream.policies.base import SharedPolicy
 
 needs_numba = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
@@ -129,6 +129,24 @@ MISTAKES = {
         "def init",
         "its state has a list as the field 'more'; make it an array of numbers, as in np.zeros((3, 4))",
     ),
+    "a state without indices": (
+        "    indices: Any\n    pulls: Any",
+        "    index: Any\n    pulls: Any",
+        "def init",
+        "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms) (",
+    ),
+    "indices that are no floats": (
+        "MistakeState(np.zeros(problem.arms), np",
+        "MistakeState(np.zeros(problem.arms, dtype=int), np",
+        "def init",
+        "a float for each arm, as in np.zeros(problem.arms), not int64 of shape (3,)",
+    ),
+    "too few indices": (
+        "MistakeState(np.zeros(problem.arms), np",
+        "MistakeState(np.zeros(2), np",
+        "def init",
+        "of shape (2,)",
+    ),
     "a state that is no named tuple": (
         "return MistakeState(np.zeros(problem.arms), np.zeros(problem.arms))",
         "return {}",
@@ -139,6 +157,18 @@ MISTAKES = {
 """What was written, what instead, the line that is named, and what is said."""
 COMPILER_MISTAKES = {
     "a float": (IN_DECIDE, "arm = helper(state, round) * 1.0", "return arm", "decide returns a number of type float"),
+    "a mistyped field": (
+        IN_HANDLER,
+        "state.pull[arm] += 1",
+        "state.pull[",
+        "its state has no field 'pull' (did you mean 'pulls'?); it has indices, pulls, more",
+    ),
+    "a mistyped field in a helper": (
+        IN_HELPER,
+        "return round % state.indixes.size",
+        "indixes",
+        "its state has no field 'indixes' (did you mean 'indices'?); it has indices, pulls, more",
+    ),
     "a helper that is not compiled": (
         "@compiled\ndef helper",
         "def helper",
@@ -199,3 +229,9 @@ def test_an_index_that_is_nan(tmp_path: Path, arm: int, engine: EngineName) -> N
         f"policy 'mistaken': in round 5 the index of arm {arm} is NaN, so that no index is the largest; give an arm "
         f"without pulls the index math.inf (mistaken.py, line {line_of(tmp_path, 'def decide')}, in decide)"
     )
+
+
+def test_brackets_after_compiled() -> None:
+    """`@compiled()` is told as what it is."""
+    with pytest.raises(TypeError, match="write @compiled without brackets"):
+        compiled()

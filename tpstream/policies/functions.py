@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.model.errors import PolicyError
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import PolicyError, did_you_mean
 from tpstream.model.world import Problem
 from tpstream.policies.base import NO_ARM, SharedPolicy
 
@@ -262,7 +263,12 @@ def float_decision(decide: Any, kind: str) -> str:
     return f"{what} ({Path(code.co_filename).name}, line {returns}, in {code.co_name})"
 
 
-def check_state(state: Any, policy: SharedPolicy, label: str) -> None:
+def unknown_field(name: str, state: Any) -> str:
+    """What to say of a field that a state does not have."""
+    return f"its state has no field {name!r}{did_you_mean(name, state._fields)}; it has {', '.join(state._fields)}"
+
+
+def check_state(state: Any, policy: SharedPolicy, arms: int, label: str) -> None:
     """Refuse a state of which Numba cannot make compiled values, or that lacks what every state has."""
     where = place(policy.init) if hasattr(policy.init, "__code__") else repr(policy.init)
     if not (isinstance(state, tuple) and hasattr(state, "_fields")):
@@ -276,6 +282,11 @@ def check_state(state: Any, policy: SharedPolicy, label: str) -> None:
             kind = "an array of objects" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             what = f"its state has {kind} as the field {name!r}; make it an array of numbers, as in np.zeros((3, 4))"
             raise PolicyError(f"policy {label!r}: {what} ({where})")
+    indices = getattr(state, "indices", None)
+    if not (isinstance(indices, np.ndarray) and indices.shape == (arms,) and indices.dtype == np.float64):
+        kind = f"{indices.dtype} of shape {indices.shape}" if isinstance(indices, np.ndarray) else repr(indices)
+        what = "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms)"
+        raise PolicyError(f"policy {label!r}: {what}{f', not {kind}' if indices is not None else ''} ({where})")
     check_class(type(state), label)
     clock = getattr(state, "clock", np.zeros(1))
     if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
@@ -314,9 +325,25 @@ def check_decision(arm: object, policy: SharedPolicy, state: Any, round: int, la
     """Explain a decision that is no arm, where the reason is known: a float, or an index that is NaN."""
     if not isinstance(arm, (int, np.integer)):
         raise PolicyError(f"policy {label!r}: {float_decision(policy.decide, type(arm).__name__)}")
-    unknown = np.flatnonzero(np.isnan(state.indices)) if arm == NO_ARM else np.zeros(0)
-    if unknown.size:
-        what = (
-            f"policy {label!r}: in round {round} the index of arm {unknown[0]} is NaN, so that no index is the largest"
-        )
-        raise PolicyError(f"{what}; give an arm without pulls the index math.inf ({place(policy.decide)})")
+    if arm == NO_ARM and np.isnan(state.indices).any():
+        raise PolicyError(f"policy {label!r}: {nan_fault(state.indices, round)} ({place(policy.decide)})")
+
+
+def nan_fault(indices: Floats, round: int) -> str:
+    """What to say of indices of which one is NaN, with the remedy."""
+    arm = int(np.argmax(np.isnan(indices)))
+    what = f"in round {round} the index of arm {arm} is NaN, so that no index is the largest"
+    return f"{what}; give an arm without pulls the index math.inf"
+
+
+class IndexCheck:
+    """Sees that no index is NaN after a decision; a policy without indices has NaN for all arms, all the time."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def fault(self, indices: Floats, round: int) -> str | None:
+        """What is wrong with the indices of this round's decision; None if nothing is."""
+        unknown = np.isnan(indices)
+        self._used = self._used or not unknown.all()
+        return nan_fault(indices, round) if self._used and unknown.any() else None
