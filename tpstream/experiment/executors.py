@@ -212,8 +212,10 @@ def _result_of(future: "futures.Future[FinishedChunk]", chunk: Chunk, executor: 
 
 def _reason_of_loss(executor: futures.Executor, error: BaseException) -> str:
     """Why an executor lost its workers, a closing bracket, and the remedy."""
-    processes: Any = getattr(executor, "_processes", None) or {}
-    codes = [process.exitcode for process in list(processes.values())]
+    processes: Any = list((getattr(executor, "_processes", None) or {}).values())
+    for process in processes:
+        process.join(1)  # the pool learns of an end shortly before its reason can be asked for
+    codes = [process.exitcode for process in processes]
     crashed = next((-code for code in codes if code is not None and -code in CRASHES), None)
     if crashed is None:
         return f"{type(error).__name__}: {error}); start them again and repeat the command"
