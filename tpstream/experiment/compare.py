@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Unpack, runtime_checkable
 
@@ -163,9 +164,10 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
             wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
             check_logs(plan.options.log, wanted)
         _report_beforehand(plan, work, folder)
-        cores, obstacle = usable_cores(plan, work, executor, jobs)
+        cores = min(jobs, sum(len(chunk.runs) for chunk in work))
         chunker = Chunker(work, count_workers(executor) if executor else cores, compiled=plan.compiled)
-        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, obstacle=obstacle)
+        search = partial(find_obstacle, plan, work, executor)
+        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search)
         with closing(doing) as results:
             for some in results:
                 store.keep(some)
@@ -174,15 +176,12 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
 
 
-def usable_cores(
-    plan: Plan, work: Sequence[Chunk], executor: Executor | None, jobs: int
-) -> tuple[int, Obstacle | None]:
-    """How many cores there is work for, and what keeps it from being done elsewhere than in this process."""
-    cores = min(jobs, sum(len(chunk.runs) for chunk in work))
+def find_obstacle(plan: Plan, work: Sequence[Chunk], executor: Executor | None) -> Obstacle | None:
+    """What keeps the work from being done elsewhere than in this process; None if nothing does."""
     if executor is not None:
-        return cores, executor_obstacle(executor, plan.options)
+        return executor_obstacle(executor, plan.options)
     policies = {one.result_key: one for chunk in work for one in chunk.policies}
-    return cores, processes_obstacle(policies.values(), plan.options) if cores > 1 else None
+    return processes_obstacle(policies.values(), plan.options)
 
 
 def stored_study(

@@ -8,7 +8,7 @@ import math
 import signal
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -121,18 +121,18 @@ def run_chunks(
     *,
     executor: futures.Executor | None,
     jobs: int,
-    obstacle: Obstacle | None = None,
+    find_obstacle: Callable[[], Obstacle | None] = lambda: None,
 ) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
     On several cores long work goes to a pool of processes. Short work is not worth their start and is done here. What
-    would go elsewhere but for an `obstacle` is done here, too, with a note that says why.
+    would go elsewhere but for an obstacle, which is looked for then, is done here, too, with a note that says why.
     """
     if executor is None and jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, most=TRIALS)
-    if not chunker.runs or (executor is None and (jobs == 1 or chunker.expected < WORTH)):
+    if not chunker.runs or (executor is None and (jobs <= 1 or chunker.expected < WORTH)):
         yield from _run_here(chunker, progress)
-    elif obstacle is not None:
+    elif (obstacle := find_obstacle()) is not None:
         logger().info("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
         yield from _run_here(chunker, progress)
     else:
