@@ -12,14 +12,19 @@ from pathlib import Path
 import moody
 import pytest
 from clusters import Cluster, start_cluster
+from plugged import forgetful
 from studies import TOML, finish, kept_runs, small, start_python
 
-from tpstream import Scenario, compare
+from tpstream import Scenario, compare, load_plugin
 from tpstream.experiment import compare as compare_module, executors
-from tpstream.experiment.executors import Obstacle, dask_executor
+from tpstream.experiment.executors import dask_executor
+from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, Store
 from tpstream.experiment.worker import FinishedChunk
 from tpstream.model.errors import StudyError
+from tpstream.model.notes import NOTES
+
+__all__ = ["forgetful"]
 
 RESULTS = ("results.parquet", "results.csv", "table.csv", "contrasts.csv", "curves.csv", "pulls.csv")
 POLICIES = ("ucb1", "tp-ucb-fr", "uniform")
@@ -220,8 +225,51 @@ def test_an_interrupted_study_keeps_what_is_done(tmp_path: Path, monkeypatch: py
 
 
 def test_one_core_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A program whose work cannot be shared is told so, why, and what to do, and gets its result."""
+    """A program whose work cannot be shared is told so, why, and what to do, and gets its result.
+
+    It is not told if the work is too short to be shared anyway, or if notes are turned off.
+    """
+    told = 'event="only one core is used" reason="it is Monday" remedy=wait'
     monkeypatch.setattr(compare_module, "processes_obstacle", lambda *_: Obstacle("it is Monday", "wait"))
-    for engine in ("simpy", "compiled"):
-        assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine=engine).records["uniform"]) == 4
-        assert 'event="only one core is used" reason="it is Monday" remedy=wait' in capsys.readouterr().err
+    for worth, notes in ((5.0, "1"), (0.0, "1"), (0.0, "0")):
+        monkeypatch.setattr(executors, "WORTH", worth)
+        monkeypatch.setenv(NOTES, notes)
+        for engine in ("simpy", "compiled"):
+            assert len(compare(small(), ["uniform"], runs=4, jobs=2, engine=engine).records["uniform"]) == 4
+            assert (told in capsys.readouterr().err) == ((worth, notes) == (0.0, "1"))
+
+
+CRASHING = """
+import os, signal
+from multiprocessing import parent_process
+from tpstream.policies.base import Parameters, PythonPolicy
+
+def create(problem, parameters, stream):
+    if parent_process() is not None or "TEST_CRASH" in os.environ:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    raise AssertionError("not in this process")
+
+PLUGINS = {"policies": {"crashing": PythonPolicy("crashing", Parameters, create)}}
+"""
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_a_worker_that_crashes(tmp_path: Path) -> None:
+    """A segmentation fault in a worker is told as what it probably is, with the remedy."""
+    (tmp_path / "crashing.py").write_text(CRASHING)
+    load_plugin(tmp_path / "crashing.py")
+    told = r"workers were lost \(one ended with SIGSEGV, .*\); a compiled policy may have used an index out of bounds"
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool, pytest.raises(StudyError, match=told):
+        compare(small(), ["crashing"], runs=4, executor=pool)
+
+
+@pytest.mark.slow
+def test_a_command_that_crashes(tmp_path: Path) -> None:
+    """A segmentation fault in the process of the command is told of."""
+    (tmp_path / "crashing.py").write_text(CRASHING)
+    code = "from tpstream.cli.app import main; main()"
+    words = ("run", "setting-1", "--plugin", tmp_path / "crashing.py", "--policy", "crashing")
+    process = start_python(code, *words, TEST_CRASH="1")
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGSEGV
+    assert told.startswith("Fatal Python error: Segmentation fault\n")

@@ -204,5 +204,7 @@ def test_a_policy_that_always_fails(tpstream: Call, tmp_path: Path) -> None:
 
 def test_nothing_but_failures() -> None:
     """A study in which every run fails is an error with the first reason."""
-    with pytest.raises(StudyError, match=rf"moody failed in run {FAILING[0]} .*not in the mood.*all 1 runs\)"):
+    with pytest.raises(
+        StudyError, match=rf"moody failed in run {FAILING[0]} .*not in the mood \(moody\.py, line \d+\)$"
+    ):
         compare(small(), [moody.POLICY], runs=1, first=FAILING[0])

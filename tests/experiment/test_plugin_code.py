@@ -1,9 +1,13 @@
 """The code of a plug-in is part of a study: its file, all that it imports, and the versions of installed packages."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 
@@ -12,19 +16,18 @@ from plugged import forgetful
 from studies import TOML, finish, small, start_python
 
 from tpstream import Scenario, compare, load_plugin, simulate
+from tpstream.experiment import executors
 from tpstream.experiment.store import plugin_code, policy_code
 from tpstream.model.errors import PluginError, StudyError
 from tpstream.scenario.plugins import load_elsewhere
 from tpstream.scenario.source_code import UNKNOWN, identify_code, modules_of
 from tpstream.scenario.tables import find_policy
+from tpstream.timing import DELAYS
 
 __all__ = ["forgetful"]
 pytestmark = pytest.mark.usefixtures("forgetful", "helpers")
 
 DELAY = """
-import sys
-from pathlib import Path
-sys.path.insert(0, str(Path(__file__).parent))
 {imports}
 from tpstream.model.interfaces import Schedule
 from tpstream.model.settings import Settings
@@ -93,8 +96,80 @@ def test_an_edited_helper_is_another_study(tmp_path: Path, form: str) -> None:
     compare(late(), ["uniform"], runs=3, folder=tmp_path / "s")
     (tmp_path / edited).write_text((tmp_path / edited).read_text() + "# edited\n")
     load_plugin(path)
-    with pytest.raises(StudyError, match=rf"holds another study: code\.late\.{edited} is '\w+' there and '\w+' here"):
+    told = rf"holds another study: {edited} was edited since it began; .* a copy is .*/s/code/{edited}, or choose"
+    with pytest.raises(StudyError, match=told):
         compare(late(), ["uniform"], runs=4, folder=tmp_path / "s")
+    assert "edited" not in (tmp_path / "s" / "code" / edited).read_text()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_modules_beside_a_plug_in(tmp_path: Path, form: str) -> None:
+    """A plug-in imports modules of its folder, at once or later; the study keeps copies, `sys.path` is as before."""
+    before = list(sys.path)
+    load_plugin(write_delay(tmp_path, form))
+    compare(late(), ["uniform"], runs=2, folder=tmp_path / "s")
+    assert sys.path == before
+    edited = FORMS[form][3]
+    assert (tmp_path / "s" / "code" / edited).read_text() == (tmp_path / edited).read_text()
+
+
+def test_modules_beside_a_plug_in_in_worker_processes(tmp_path: Path) -> None:
+    """Worker processes find them, too, also those that are imported during a run."""
+    load_plugin(write_delay(tmp_path, "lazy package"))
+    alone = compare(late(), ["ucb1"], runs=2)
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        shared = compare(late(), ["ucb1"], runs=2, executor=processes)
+    assert shared.counts["ucb1"].tolist() == alone.counts["ucb1"].tolist()
+
+
+@pytest.mark.parametrize("form", ["module", "lazy", "package", "no __init__"])
+def test_two_modules_of_one_name(tmp_path: Path, form: str) -> None:
+    """A plug-in never gets the helper of another folder: it is refused, and what was loaded before stays."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "local_helper.py").write_text("LAG = 1\n")
+        for package in ("local_package", "local_folder"):
+            shutil.copytree(tmp_path / package, tmp_path / folder / package)
+        path = write_delay(tmp_path / folder, form)
+        path.write_text(path.read_text().replace('"late"', f'"late-{folder}"'))
+    load_plugin(tmp_path / "a" / "late.py")
+    told = r"b/late\.py: imports local_\w+, which is .*/b/local.* beside it and .*/a/local.*; rename one of them"
+    with pytest.raises(PluginError, match=told):
+        load_plugin(tmp_path / "b" / "late.py")
+    compare(small(delays=[{"kind": "late-a"}]), ["uniform"], runs=2)
+    assert "late-b" not in DELAYS.names()
+
+
+def test_installed_packages_come_first(tmp_path: Path) -> None:
+    """A file beside the plug-in does not stand in for a module of Python or of an installed package."""
+    for name in ("json", "scipy", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")
+    text = write_delay(tmp_path, "module").read_text()
+    (tmp_path / "late.py").write_text(
+        f"import json, numpy\nfrom scipy import stats\njson.dumps(stats.norm.mean())\n{text}"
+    )
+    assert set(load_plugin(tmp_path / "late.py").code) == {"late.py", "local_helper.py", "scipy", "numpy"}
+
+
+def test_only_what_a_plug_in_imports_is_found(tmp_path: Path) -> None:
+    """Other files in its folder stay out of reach of `import`."""
+    (tmp_path / "local_other.py").write_text("")
+    load_plugin(write_delay(tmp_path, "module"))
+    with pytest.raises(ModuleNotFoundError):
+        import_module("local_other")
+
+
+def test_a_helper_that_fails(tmp_path: Path) -> None:
+    """An error in a helper is told with its file and line; a missing one with where to put it. Nothing is left."""
+    path = write_delay(tmp_path, "module")
+    (tmp_path / "local_helper.py").write_text("LAG = 1\nLAG / 0\n")
+    with pytest.raises(PluginError, match=r"late\.py: local_helper\.py, line 2: ZeroDivisionError"):
+        load_plugin(path)
+    (tmp_path / "local_helper.py").unlink()
+    with pytest.raises(PluginError, match=rf"No module named 'local_helper'; .* put the module into {tmp_path}$"):
+        load_plugin(path)
+    (tmp_path / "local_helper.py").write_text("LAG = 1\n")
+    assert load_plugin(path).names == (("delays", "late"),)
 
 
 @pytest.mark.slow
@@ -155,6 +230,36 @@ def test_a_worker_with_another_helper(tmp_path: Path) -> None:
         load_elsewhere([plugin])
 
 
+@pytest.mark.parametrize("edited", ["late.py", "local_helper.py"])
+def test_code_that_was_edited_since_it_was_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], edited: str
+) -> None:
+    """Work for other processes is refused before any is started; work in this process goes on with the old code."""
+    load_plugin(write_delay(tmp_path, "module"))
+    (tmp_path / edited).write_text((tmp_path / edited).read_text() + "# edited\n")
+    monkeypatch.setattr(executors, "WORTH", 0.0)
+    compare(late(), ["uniform"], runs=4)
+    told = "was edited since it was loaded; call load_plugin again, or restart the notebook"
+    with pytest.raises(PluginError, match=rf"{edited}(, which .*)?: {told}$"):
+        compare(late(), ["uniform"], runs=4, jobs=2)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_code_that_is_edited_while_workers_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """If the workers find other code than was loaded, the cause is told, without a traceback."""
+    load_plugin(write_delay(tmp_path, "module"))
+    checks = [lambda: (tmp_path / "local_helper.py").write_text("LAG = 2\n"), executors.check_unchanged]
+    monkeypatch.setattr(executors, "check_unchanged", lambda: checks.pop(0)())  # noqa: PLW0108 (one after the other)
+    with (
+        ProcessPoolExecutor(1, get_context("spawn")) as pool,
+        pytest.raises(PluginError, match=r"local_helper\.py, which .* imports: was edited since it was loaded"),
+    ):
+        compare(late(), ["uniform"], runs=4, executor=pool)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_installed_packages_count_by_their_version(tmp_path: Path) -> None:
     """An installed package that a plug-in imports counts with its version, also one that is named otherwise."""
     (tmp_path / "local_helper.py").write_text("import dateutil.parser, json\nfrom scipy import stats\nLAG = 1\n")
@@ -167,7 +272,7 @@ def test_installed_packages_count_by_their_version(tmp_path: Path) -> None:
 def test_all_of_a_plug_in_file_counts(tmp_path: Path) -> None:
     """The file that makes a definition counts, also if class and functions are of other modules."""
     (tmp_path / "local_helper.py").write_text((write_delay(tmp_path, "package")).read_text())
-    text = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom local_helper import PLUGINS\n"
+    text = "from local_helper import PLUGINS\n"
     found = []
     for edit in ("", "# edited\n"):
         (tmp_path / "mine.py").write_text(text + edit)

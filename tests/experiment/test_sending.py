@@ -14,9 +14,10 @@ from studies import small, start_python
 
 from tpstream import compare, load_plugin
 from tpstream.experiment import executors
-from tpstream.experiment.executors import policy_obstacle, processes_obstacle, sinks_obstacle
+from tpstream.experiment.sending import policy_obstacle, processes_obstacle, sinks_obstacle
 from tpstream.experiment.worker import StudyPolicy
 from tpstream.model.events import Events
+from tpstream.model.notes import NOTES
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.run.options import RunOptions, choose_sink
 from tpstream.scenario.policy_choice import PolicyChoice
@@ -85,7 +86,7 @@ def test_a_policy_of_a_program(tmp_path: Path, case: str) -> None:
     in_file, call, reason, remedy = CASES[case]
     code = PROGRAM.format(support=str(Path(__file__).parents[1] / "support")) + "\n" + call
     (tmp_path / "program.py").write_text(code)
-    process = start_program(tmp_path / "program.py") if in_file else start_python(code)
+    process = start_program(tmp_path / "program.py") if in_file else start_python(code, TPSTREAM_NOTES="1")
     printed, told = process.communicate(timeout=120)
     assert (process.returncode, printed) == (0, "4\n"), told
     assert told.count("only one core is used") == (1 if reason else 0)
@@ -97,7 +98,7 @@ def test_a_policy_of_a_program(tmp_path: Path, case: str) -> None:
 def start_program(path: Path) -> Any:
     """A Python process that runs this file as its main program."""
     code = "import os, sys; os.execv(sys.executable, [sys.executable, sys.argv[1]])"
-    return start_python(code, path)
+    return start_python(code, path, TPSTREAM_NOTES="1")
 
 
 def test_programs_without_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +169,7 @@ def test_a_sink_hears_every_run(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], workers: str
 ) -> None:
     """An object hears all runs, whoever was to do the work; one note says why that is this process."""
+    monkeypatch.setenv(NOTES, "1")
     monkeypatch.setattr(executors, "WORTH", 0.0)
     alone, shared = Listener(), Listener()
     compare(small(), ["uniform"], runs=4, sinks=[alone])

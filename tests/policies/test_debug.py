@@ -109,3 +109,35 @@ def test_the_flag(tpstream: Command, tmp_path: Path, command: str) -> None:
     assert "raised IndexError in round 1: index 9 is out of bounds" in told
     assert "state.pulls[arm + 9]" in told
     assert plugin.name in told
+
+
+NAN = "state.indices[1] = math.nan if round == 5 else 0.0; arm = int(np.argmax(state.indices))"
+ALL_NAN = "state.indices[:] = math.nan if round >= 5 else 0.0; arm = 0"
+
+
+@pytest.mark.parametrize(("change", "arm"), [(NAN, 1), (ALL_NAN, 0)])
+def test_an_index_that_is_nan_unnoticed(tmp_path: Path, change: str, arm: int) -> None:
+    """A NaN among the indices is told in debug mode and by `check_policy`, whatever the policy decides by."""
+    policy = policy_with(tmp_path, IN_DECIDE, change)
+    told = f"in round 5 the index of arm {arm} is NaN, so that no index is the largest"
+    with pytest.raises(PolicyError, match=told):
+        simulate(small(), policy, debug=True)
+    with pytest.raises(AssertionError, match=told):
+        check_policy(policy)
+
+
+def test_a_policy_without_indices(tmp_path: Path) -> None:
+    """A policy whose indices are NaN all the time has none, and nothing is wrong with it."""
+    policy = policy_with(tmp_path, "MistakeState(np.zeros(problem.arms)", "MistakeState(np.full(problem.arms, np.nan)")
+    assert len(simulate(small(), policy, debug=True).arms)
+    check_policy(policy)
+
+
+def test_a_mistyped_field(tmp_path: Path) -> None:
+    """A field that the state does not have is told with the nearest one, and with its place."""
+    policy = policy_with(tmp_path, IN_HELPER, "return round % state.indixes.size")
+    told = r"'mistaken': its state has no field 'indixes' \(did you mean 'indices'\?\); it has indices, pulls, more"
+    with pytest.raises(
+        PolicyError, match=rf"{told}, in state\.indixes \(mistaken\.py, line {line_of(tmp_path, 'indixes')}"
+    ):
+        simulate(small(), policy, debug=True)

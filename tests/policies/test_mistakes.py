@@ -10,7 +10,7 @@ from studies import small
 from tpstream import simulate
 from tpstream.engines.engine import EngineName
 from tpstream.model.errors import PolicyError
-from tpstream.model.numba_support import JIT_IS_OFF
+from tpstream.model.numba_support import JIT_IS_OFF, compiled
 from tpstream.policies.base import SharedPolicy
 
 needs_numba = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
@@ -55,6 +55,24 @@ def test_other_randomness_is_refused(tmp_path: Path, where: str, drawn: str) -> 
     )
 
 
+@pytest.mark.parametrize("drawn", ["np.random.random()", "random.random()", "RNG.random()", "npr.default_rng()"])
+@pytest.mark.parametrize("helper", [False, True])
+def test_randomness_in_init_is_refused(tmp_path: Path, drawn: str, helper: bool) -> None:  # noqa: FBT001
+    """An `init` that draws is refused before the run, also if an ordinary function draws for it."""
+    wanted = "return MistakeState(np.zeros(problem.arms), np"
+    if helper:
+        policy = policy_with(
+            tmp_path, "def init(", f"def luck():\n    return {drawn}\n\ndef init(", (wanted, f"luck(); {wanted}")
+        )
+    else:
+        policy = policy_with(tmp_path, wanted, f"{drawn}; {wanted}")
+    told = refusal(policy)
+    assert re.match(
+        r"policy 'mistaken': [\w.]+ draws random numbers that do not depend on the run's seed; draw in", told
+    )
+    assert told.endswith(f"(mistaken.py, line {line_of(tmp_path, drawn)}, in {'luck' if helper else 'init'})")
+
+
 def test_the_stream_is_allowed(tmp_path: Path) -> None:
     """Draws from the stream that `decide` is given are no other randomness."""
     policy = policy_with(tmp_path, IN_DECIDE, "arm = int(stream.random() * 3)")
@@ -63,7 +81,9 @@ def test_the_stream_is_allowed(tmp_path: Path) -> None:
 
 def test_a_generator_in_the_state_is_refused(tmp_path: Path) -> None:
     """A policy cannot bring a generator of its own, from which handlers could draw."""
-    policy = policy_with(tmp_path, "np.zeros(problem.arms), np", "np.zeros(problem.arms), more=RNG, pulls=np")
+    hidden = ("RNG = np", "HIDDEN = (np.random.default_rng(1),)\nRNG = np")
+    more = "np.zeros(problem.arms), more=HIDDEN[0], pulls=np"
+    policy = policy_with(tmp_path, "np.zeros(problem.arms), np", more, hidden)
     assert refusal(policy) == (
         "policy 'mistaken': its state has a generator, more; draw in decide, from the stream that it is given "
         f"(mistaken.py, line {line_of(tmp_path, 'def init')}, in init)"
@@ -109,6 +129,24 @@ MISTAKES = {
         "def init",
         "its state has a list as the field 'more'; make it an array of numbers, as in np.zeros((3, 4))",
     ),
+    "a state without indices": (
+        "    indices: Any\n    pulls: Any",
+        "    index: Any\n    pulls: Any",
+        "def init",
+        "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms) (",
+    ),
+    "indices that are no floats": (
+        "MistakeState(np.zeros(problem.arms), np",
+        "MistakeState(np.zeros(problem.arms, dtype=int), np",
+        "def init",
+        "a float for each arm, as in np.zeros(problem.arms), not int64 of shape (3,)",
+    ),
+    "too few indices": (
+        "MistakeState(np.zeros(problem.arms), np",
+        "MistakeState(np.zeros(2), np",
+        "def init",
+        "of shape (2,)",
+    ),
     "a state that is no named tuple": (
         "return MistakeState(np.zeros(problem.arms), np.zeros(problem.arms))",
         "return {}",
@@ -119,6 +157,18 @@ MISTAKES = {
 """What was written, what instead, the line that is named, and what is said."""
 COMPILER_MISTAKES = {
     "a float": (IN_DECIDE, "arm = helper(state, round) * 1.0", "return arm", "decide returns a number of type float"),
+    "a mistyped field": (
+        IN_HANDLER,
+        "state.pull[arm] += 1",
+        "state.pull[",
+        "its state has no field 'pull' (did you mean 'pulls'?); it has indices, pulls, more",
+    ),
+    "a mistyped field in a helper": (
+        IN_HELPER,
+        "return round % state.indixes.size",
+        "indixes",
+        "its state has no field 'indixes' (did you mean 'indices'?); it has indices, pulls, more",
+    ),
     "a helper that is not compiled": (
         "@compiled\ndef helper",
         "def helper",
@@ -179,3 +229,9 @@ def test_an_index_that_is_nan(tmp_path: Path, arm: int, engine: EngineName) -> N
         f"policy 'mistaken': in round 5 the index of arm {arm} is NaN, so that no index is the largest; give an arm "
         f"without pulls the index math.inf (mistaken.py, line {line_of(tmp_path, 'def decide')}, in decide)"
     )
+
+
+def test_brackets_after_compiled() -> None:
+    """`@compiled()` is told as what it is."""
+    with pytest.raises(TypeError, match="write @compiled without brackets"):
+        compiled()

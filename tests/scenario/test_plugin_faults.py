@@ -11,10 +11,10 @@ from bad_plugins import HORIZON, Kind, failure
 from plugged import forgetful
 from studies import small
 
-from tpstream import simulate
+from tpstream import load_plugin, simulate
 from tpstream.engines.engine import EngineName
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import EngineError, PolicyError, ScenarioError
+from tpstream.model.errors import EngineError, PluginError, PolicyError, ScenarioError
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Rewards, Schedule
 from tpstream.model.numba_support import compiled
@@ -25,6 +25,94 @@ __all__ = ["forgetful"]
 pytestmark = pytest.mark.usefixtures("forgetful")
 
 SPAN = 6
+MODELS = {
+    "delays": """
+class Model:
+    whole = True
+    def apply(self, schedule, rewards, arm, stream):
+        return Schedule(schedule.offsets + {draw}, schedule.lost)
+""",
+    "processes": """
+class Model:
+    def run(self, context):
+        yield context.wait_until(context.arrivals[-1][0] + {draw})
+""",
+    "arrivals": """
+class Model:
+    regular = False
+    def times(self, stream, horizon):
+        return np.arange(1.0, horizon + 1) + {draw}
+""",
+    "rewards": """
+class Arm:
+    mean, maximum = 3.0, 6.0
+    def sample(self, stream, pulls):
+        return {draw} * stream.random((pulls, 6))
+def Model():
+    return Rewards([Arm(), Arm()], None)
+""",
+    "policies": """
+class Model:
+    def __init__(self, problem, parameters, stream):
+        self.stream = stream
+    def decide(self, round):
+        return int({draw})
+POLICY = PythonPolicy("new", Parameters, Model)
+""",
+}
+"""Models and policies of which a method draws."""
+MODEL_FILE = """
+import random
+import numpy as np
+from numpy.random import default_rng
+from tpstream.model.interfaces import Rewards, Schedule
+from tpstream.model.settings import Settings
+from tpstream.policies.base import Parameters, PythonPolicy
+RNG = default_rng(3)
+POLICY = None
+def luck():
+    return random.random()
+{model}
+class Kind:
+    settings = arm_settings = Settings
+    def build(self, settings, *given):
+        return Model()
+PLUGINS = {{"{section}": {{"new": POLICY or Kind()}}}}
+"""
+
+
+@pytest.mark.parametrize("section", MODELS)
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        ("np.random.rand()", "np.random.rand"),
+        ("random.choice((1, 2))", "random.choice"),
+        ("RNG.random()", "RNG"),
+        ("default_rng().random()", "default_rng"),
+        ("np.random.default_rng().random()", "np.random.default_rng"),
+        ("luck()", "random.random"),
+    ],
+)
+def test_other_randomness_is_refused(tmp_path: Path, section: str, draw: str, name: str) -> None:
+    """A model that draws from a generator which the seed does not set is refused on loading, with file and line."""
+    text = MODEL_FILE.format(model=MODELS[section].format(draw=draw), section=section.replace("processes", "delays"))
+    (tmp_path / "mine.py").write_text(text)
+    told = (
+        rf"\['new'\] would give other results each time: {name} draws random numbers .* \(mine\.py, line \d+, in \w+\)$"
+    )
+    with pytest.raises(PluginError, match=told):
+        load_plugin(tmp_path / "mine.py")
+
+
+@pytest.mark.parametrize("section", MODELS)
+@pytest.mark.parametrize(
+    "draw", ["self.stream.random()", "default_rng(7).random()", "np.random.default_rng([1, 2]).random()"]
+)
+def test_generators_with_a_seed_are_allowed(tmp_path: Path, section: str, draw: str) -> None:
+    """A generator that is made from a seed inside a method gives the same results each time."""
+    text = MODEL_FILE.format(model=MODELS[section].format(draw=draw), section=section.replace("processes", "delays"))
+    (tmp_path / "mine.py").write_text(text)
+    assert len(load_plugin(tmp_path / "mine.py").names) == 1
 
 
 def later_wrong(wrong: Callable[[Floats], Any]) -> Callable[[Floats], Any]:

@@ -51,11 +51,13 @@ IN_DECIDE, IN_HELPER, IN_HANDLER = (
 )
 
 
-def policy_with(folder: Path, old: str, new: str) -> SharedPolicy:
+def policy_with(folder: Path, old: str, new: str, *further: tuple[str, str]) -> SharedPolicy:
     """The policy of a file in which one text stands for another."""
-    assert POLICY.count(old) == 1
-    file = folder / "mistaken.py"
-    file.write_text(POLICY.replace(old, new))
+    file, text = folder / "mistaken.py", POLICY
+    for before, after in ((old, new), *further):
+        assert text.count(before) == 1
+        text = text.replace(before, after)
+    file.write_text(text)
     module = ModuleType("users_mistake")  # each takes the place of the last, so that their states are not copies
     sys.modules[module.__name__] = module
     exec(compile(file.read_text(), str(file), "exec"), vars(module))  # noqa: S102

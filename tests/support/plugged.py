@@ -24,6 +24,7 @@ def forgetful() -> Iterator[None]:
     for registry in REGISTRIES.values():
         registry.added.clear()
     plugins._loaded.clear()
+    plugins._beside.clear()
     for name in [name for name in sys.modules if name.startswith("tpstream_plugin_")]:
         del sys.modules[name]
 

@@ -74,6 +74,21 @@ class Shows(InTurn):
         return np.zeros(self.arms + 1)
 
 
+class Unsure(InTurn):
+    """Has an index that is not a number, after some rounds."""
+
+    rounds = 0
+
+    def decide(self, round: int) -> int:
+        """The next arm."""
+        self.rounds = round
+        return super().decide(round)
+
+    def indices(self) -> Floats:
+        """The last one is NaN from round 5 on."""
+        return np.array([0.0] * (self.arms - 1) + [np.nan if self.rounds >= 5 else 0.0])
+
+
 class Looks(InTurn):
     """Decides by something that only a log with indices has."""
 
@@ -162,6 +177,7 @@ BAD_POLICIES: dict[str, tuple[Any, str]] = {
     "global": (Gambles, "draws from global randomness"),
     "writes over events": (Scribbles, "changes the column value of the events"),
     "wrong indices": (Shows, r"indices must be float64 of shape \(3,\)"),
+    "an index that is NaN": (Unsure, "in round 5 the index of arm 2 is NaN"),
     "differs in replay": (Looks, "in the paper's world, replay decides for arm"),
     "sees what comes": (Peeks, r"decides differently in round \d+ if only what arrives from round 30 on is another"),
     "changes the problem": (Vandalises, "changes the problem that it is told"),

@@ -1,5 +1,6 @@
 """The conformance kit refuses plug-ins whose state passes from run to run or from arm to arm."""
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from tpstream.model.interfaces import Rewards, Schedule
 from tpstream.testing import check_arrivals, check_delay, check_rewards
 
 SPAN = 12
-BETWEEN_BUILDS = "bad: .*something is kept from one build to the next; keep state in what `build` returns"
+BETWEEN_BUILDS = "bad: .*: it draws from a generator that is not the given stream, or something is kept from"
 BETWEEN_ARMS = "bad: .* of arm . differ if other arms are drawn before it, .*: arms share a state"
 SEEN: list[int] = []
 """The state of a module."""
@@ -86,6 +87,31 @@ def kind_of(make: Callable[..., Any], count: str) -> Kind:
     """A kind that builds a model with this counter; with the counter of the object it always is the same model."""
     kept = make(COUNTERS[count])
     return Kind(lambda *_: kept if count == "of_the_object" else make(COUNTERS[count]))
+
+
+class Gambling(CountedProcess):
+    """Delays every pull by luck."""
+
+    def run(self, context: Any) -> Iterator[Any]:
+        """Deliver all parts after the last one, later by what another generator says."""
+        yield context.wait_until(context.arrivals[-1][0] + self.count(self))
+        for _, part in context.arrivals:
+            context.deliver(part)
+
+
+@pytest.mark.parametrize("draw", [lambda _: random.randrange(1, 9), lambda _: np.random.randint(1, 9)])  # noqa: NPY002, S311
+def test_global_randomness_is_named(draw: Callable[[Any], Any]) -> None:
+    """A model whose runs differ since it uses a global generator is told so, not that something is kept."""
+    for check, make in (
+        (check_delay, Gambling),
+        (check_delay, Counted),
+        (check_arrivals, Counted),
+        (check_rewards, lambda count: Rewards([Counted(count), Counted(count)], None)),
+    ):
+        with pytest.raises(
+            AssertionError, match=r"^bad: draws from global randomness, a generator that is not the given"
+        ):
+            check(Kind(lambda *_, make=make: make(draw)), name="bad")  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("count", COUNTERS)

@@ -373,7 +373,13 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
 """The columns of every table, by its name."""
 
 
+def printed_meaning(column: Column) -> str:
+    """What is printed under a column's title: of an interval, both ends stand under the title of its lower one."""
+    both = column.interval is not None and column.interval[0] == column.name
+    return column.meaning.removeprefix("lower end of ") if both else column.meaning
+
+
 def describe_printed(table: str) -> str:
     """The columns that commands print of this table, in words and each on a line of its own, for their help."""
-    printed = [f"- {column.title}: {column.meaning}." for column in TABLES[table] if column.title]
+    printed = [f"- {one.title}: {printed_meaning(one)}." for one in TABLES[table] if one.title]
     return "\n\n".join(["The columns:", *printed])

@@ -1,5 +1,6 @@
 """The Typer application: how commands are added to it, and how errors end the program."""
 
+import faulthandler
 import inspect
 import os
 import re
@@ -104,6 +105,8 @@ def expand(function: Command) -> Command:
 
 def main() -> None:
     """The console script; an error is one line on standard error and exit code 2, without a traceback."""
+    if sys.__stderr__ is not None and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)  # a crash of compiled code is told of, with the place in Python's code
     for name in COMMANDS:
         import_module(f"tpstream.cli.{name}")  # adds its commands to the application
     try:

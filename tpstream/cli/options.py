@@ -163,7 +163,8 @@ class ScenarioFlags:
         list[str] | None,
         option(
             "--policy -p NAME",
-            "A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more (see `tpstream list policies`).",
+            "A policy, e.g. tp-ucb-fr or tp-ucb-fr:groups=50; repeat for more (see `tpstream list policies`). One that "
+            "the scenario lists is taken with the scenario's parameters.",
             default="those of the scenario",
         ),
     ] = None

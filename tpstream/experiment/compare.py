@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Unpack, runtime_checkable
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
-from tpstream.experiment.executors import Chunker, count_workers, executor_obstacle, processes_obstacle, run_chunks
+from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import export, open_folder
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import Study
+from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
 from tpstream.experiment.store import FailedRun, Records, Store
 from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
@@ -162,9 +164,11 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
             wanted = [(one.choice.label, run) for chunk in work for run in chunk.runs for one in chunk.policies]
             check_logs(plan.options.log, wanted)
         _report_beforehand(plan, work, folder)
-        executor, jobs = usable_workers(plan, work, executor, jobs)
-        chunker = Chunker(work, count_workers(executor) if executor else jobs, compiled=plan.compiled)
-        with closing(run_chunks(chunker, plan.options.progress, executor=executor, jobs=jobs)) as results:
+        cores = min(jobs, sum(len(chunk.runs) for chunk in work))
+        chunker = Chunker(work, count_workers(executor) if executor else cores, compiled=plan.compiled)
+        search = partial(find_obstacle, plan, work, executor)
+        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search)
+        with closing(doing) as results:
             for some in results:
                 store.keep(some)
                 failed = failed or any(one.failure is not None for one in some)
@@ -172,20 +176,12 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
 
 
-def usable_workers(
-    plan: Plan, work: Sequence[Chunk], executor: Executor | None, jobs: int
-) -> tuple[Executor | None, int]:
-    """The executor and the number of cores that can do the work; a note says why these are less than asked for."""
-    cores, obstacle = min(jobs, sum(len(chunk.runs) for chunk in work)), None
+def find_obstacle(plan: Plan, work: Sequence[Chunk], executor: Executor | None) -> Obstacle | None:
+    """What keeps the work from being done elsewhere than in this process; None if nothing does."""
     if executor is not None:
-        obstacle = executor_obstacle(executor, plan.options)
-    elif cores > 1:
-        policies = {one.result_key: one for chunk in work for one in chunk.policies}
-        obstacle = processes_obstacle(policies.values(), plan.options)
-    if obstacle is None:
-        return executor, cores
-    logger().warning("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
-    return None, 1
+        return executor_obstacle(executor, plan.options)
+    policies = {one.result_key: one for chunk in work for one in chunk.policies}
+    return processes_obstacle(policies.values(), plan.options)
 
 
 def stored_study(
@@ -297,7 +293,8 @@ def refuse_if_all_failed(studies: Sequence[Study]) -> None:
     """Raise if no run of any study was finished: there is nothing to show."""
     if not any(len(records) for study in studies for records in study.records.values()):
         failures = [failure for study in studies for failure in study.failures]
-        raise StudyError(f"{failures[0]} (and so did all {len(failures)} runs)")
+        others = f" (and so did all {len(failures)} runs)" if len(failures) > 1 else ""
+        raise StudyError(f"{failures[0]}{others}")
 
 
 def how_to_repeat(scenario: Scenario, choice: PolicyChoice, seed: int, run: int | str) -> str:

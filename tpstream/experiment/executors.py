@@ -1,33 +1,28 @@
 """How a study's runs are cut into chunks, and who runs these.
 
 Chunks are long enough to be worth sending to a worker, and short enough to be shared out evenly. They are run by this
-process, a pool of processes, Dask workers, or any executor that a user brings. What cannot be sent to other
-processes is found before any is started.
+process, a pool of processes, Dask workers, or any executor that a user brings.
 """
 
-import ast
-import io
 import math
-import pickle
 import signal
-import sys
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult
-from tpstream.experiment.worker import Chunk, FinishedChunk, StudyPolicy, run_chunk
+from tpstream.experiment.worker import Chunk, FinishedChunk, PackedChunk, run_chunk
 from tpstream.model.errors import StudyError, TpstreamError
-from tpstream.policies.base import SharedPolicy
+from tpstream.model.notes import logger
 from tpstream.run.loop import error_line
-from tpstream.run.options import Progress, RunOptions, SinkChoice
-from tpstream.scenario.source_code import find_anew
+from tpstream.run.options import Progress
+from tpstream.scenario.plugins import check_unchanged
 
 Results = Generator[list[RunResult], None, None]
 """The results of one chunk after the other, as they come."""
@@ -51,8 +46,12 @@ LENGTH_PER_WORKER = 0.01
 """The same for each of many workers: however many there are, no more than a hundred chunks a second come back."""
 SHARES = 4
 """At least so many chunks for each worker, so that none waits long for the last one."""
-IN_A_FILE = "define it at the top level of a module that can be imported, or of a plug-in file (load_plugin)"
-"""What to do with a definition that no other process finds."""
+
+
+CRASHES = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")}
+"""The signals that end a process whose memory was damaged."""
+OUT_OF_BOUNDS = "a compiled policy may have used an index out of bounds: repeat with --debug, which names file and line"
+"""What such an end mostly means."""
 
 
 class Chunker:
@@ -116,21 +115,31 @@ def count_workers(executor: futures.Executor) -> int:
     return getattr(executor, "_max_workers", None) or UNKNOWN_WORKERS
 
 
-def run_chunks(chunker: Chunker, progress: Progress | None, *, executor: futures.Executor | None, jobs: int) -> Results:
+def run_chunks(
+    chunker: Chunker,
+    progress: Progress | None,
+    *,
+    executor: futures.Executor | None,
+    jobs: int,
+    find_obstacle: Callable[[], Obstacle | None] = lambda: None,
+) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
-    On several cores long work goes to a pool of processes. Short work is not worth their start and is done here.
+    On several cores long work goes to a pool of processes. Short work is not worth their start and is done here. What
+    would go elsewhere but for an obstacle, which is looked for then, is done here, too, with a note that says why.
     """
-    if executor is not None:
-        yield from _run_on(executor, chunker, progress)
-        return
-    if jobs > 1 and chunker.guess < 1:
+    if executor is None and jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, most=TRIALS)
-    if jobs > 1 and chunker.runs and chunker.expected >= WORTH:
-        with process_pool(jobs) as pool:
-            yield from _run_on(pool, chunker, progress)
-    else:
+    if not chunker.runs or (executor is None and (jobs <= 1 or chunker.expected < WORTH)):
         yield from _run_here(chunker, progress)
+    elif (obstacle := find_obstacle()) is not None:
+        logger().info("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
+        yield from _run_here(chunker, progress)
+    else:
+        if not isinstance(executor, futures.ThreadPoolExecutor):
+            check_unchanged()
+        with nullcontext(executor) if executor is not None else process_pool(jobs) as workers:
+            yield from _run_on(workers, chunker, progress)
 
 
 def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.inf) -> Results:
@@ -169,12 +178,14 @@ def _run_on(executor: futures.Executor, chunker: Chunker, progress: Progress | N
             # Until something was measured chunks are short, and not many of them should be on their way.
             while chunker.runs and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
                 chunk = chunker.next_chunk()
-                waiting[executor.submit(run_chunk, chunk)] = chunk
+                # Python's pools break if a worker cannot unpack its work, so that for them it is packed twice.
+                packed = isinstance(executor, futures.ProcessPoolExecutor)
+                waiting[executor.submit(run_chunk, PackedChunk(chunk) if packed else chunk)] = chunk
             # In short turns, since not every system wakes a waiting thread for an interruption.
             done, _ = futures.wait(waiting, timeout=0.5, return_when=futures.FIRST_COMPLETED)
             for future in done:
                 chunk = waiting.pop(future)
-                finished = _result_of(future, chunk)
+                finished = _result_of(future, chunk, executor)
                 chunker.learn(chunk, finished.seconds)
                 if progress is not None:
                     progress(chunk.total_rounds)
@@ -184,19 +195,31 @@ def _run_on(executor: futures.Executor, chunker: Chunker, progress: Progress | N
             future.cancel()
 
 
-def _result_of(future: "futures.Future[FinishedChunk]", chunk: Chunk) -> FinishedChunk:
+def _result_of(future: "futures.Future[FinishedChunk]", chunk: Chunk, executor: futures.Executor) -> FinishedChunk:
     """The results of a chunk; if it was given up its runs failed, and if all workers are lost the study ends."""
     try:
         return future.result()
     except (futures.BrokenExecutor, futures.CancelledError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise StudyError(f"the workers were lost ({reason}); start them again and repeat the command") from None
+        raise StudyError(f"the workers were lost ({_reason_of_loss(executor, error)}") from None
     except TpstreamError:
+        check_unchanged()  # if code was edited meanwhile, that is the reason
         raise
     except Exception as error:  # noqa: BLE001 (whatever the executor of a user may raise)
         text = error_line(error)
         lost = [RunResult(key, run, b"", 0.0, text) for run in chunk.runs for key in chunk.keys]
         return FinishedChunk(lost, 0.0)
+
+
+def _reason_of_loss(executor: futures.Executor, error: BaseException) -> str:
+    """Why an executor lost its workers, a closing bracket, and the remedy."""
+    processes: Any = list((getattr(executor, "_processes", None) or {}).values())
+    for process in processes:
+        process.join(1)  # the pool learns of an end shortly before its reason can be asked for
+    codes = [process.exitcode for process in processes]
+    crashed = next((-code for code in codes if code is not None and -code in CRASHES), None)
+    if crashed is None:
+        return f"{type(error).__name__}: {error}); start them again and repeat the command"
+    return f"one ended with {signal.Signals(crashed).name}, {signal.strsignal(crashed)}); {OUT_OF_BOUNDS}"
 
 
 @contextmanager
@@ -216,110 +239,3 @@ def dask_executor(address: str) -> Iterator[futures.Executor]:
     with client:  # which gives up, when it is left, what was not done
         # Not pure: equal calls would be done once, and naming them by their content takes longer than sending them.
         yield client.get_executor(pure=False)
-
-
-class Obstacle(NamedTuple):
-    """Why work cannot be given to other processes, and what to do about it."""
-
-    reason: str
-    remedy: str
-
-
-def processes_obstacle(policies: Iterable[StudyPolicy], options: RunOptions) -> Obstacle | None:
-    """What keeps this work from being given to processes that this program starts; None if nothing does."""
-    file = unguarded_main()
-    if file is not None:
-        reason = f'{file.name} has no if __name__ == "__main__": and each new process would do all of it again'
-        return Obstacle(reason, 'put the call under if __name__ == "__main__":')
-    found = (policy_obstacle(policy) for policy in policies)
-    return next((one for one in found if one is not None), None) or sinks_obstacle(options)
-
-
-def unguarded_main() -> Path | None:
-    """The main file of this program, if a new process cannot load it without doing all of it again.
-
-    Python loads the main file in every process that it spawns. One without `if __name__ == "__main__":` would start
-    its study there once more; a shell or a notebook has no file to load.
-    """
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    if file is None or not Path(file).is_file():
-        return None
-    return None if "__main__" in Path(file).read_text(encoding="utf-8", errors="replace") else Path(file)
-
-
-def policy_obstacle(policy: StudyPolicy) -> Obstacle | None:
-    """Why a policy cannot be sent to another process, or would be slow there; None if it can be sent.
-
-    A compiled policy must have a name: the code of a mere object would be compiled anew in every process.
-    """
-    form = policy.choice.form
-    what = f"the policy {policy.choice.label!r}"
-    if policy.named:
-        return None
-    if isinstance(form, SharedPolicy):
-        reason = f"{what} is compiled and an object without a registered name: every process would compile it anew"
-        return Obstacle(reason, "name it in PLUGINS of a plug-in file, load that (load_plugin), and ask for it by name")
-    name = str(getattr(form.create, "__qualname__", ""))
-    if "<lambda>" in name:
-        remedy = "write a function with def, or a class, at the top level of a module or of a plug-in file"
-        return Obstacle(f"{what} is created by a lambda, which cannot be sent to another process", remedy)
-    if "<locals>" in name:
-        around = name.partition(".<locals>")[0]
-        reason = f"{what} is created by {name.rpartition('.')[2]}, which is defined inside {around} and cannot be sent"
-        return Obstacle(reason, IN_A_FILE)
-    return sending_obstacle(what, form)
-
-
-def sinks_obstacle(options: RunOptions) -> Obstacle | None:
-    """Why the sinks would not hear runs in other processes; None if they would: those with a name are opened there."""
-    for sink in options.sinks:
-        if not isinstance(sink, SinkChoice):
-            reason = f"the sink {type(sink).__name__} is an object of this process and would hear no run of another one"
-            return Obstacle(reason, "give the name of a sink plug-in, which every process opens for itself")
-    return None
-
-
-def executor_obstacle(executor: futures.Executor, options: RunOptions) -> Obstacle | None:
-    """What keeps this work from being given to this executor; None if nothing does. Threads share this process."""
-    return None if isinstance(executor, futures.ThreadPoolExecutor) else sinks_obstacle(options)
-
-
-def sending_obstacle(what: str, value: Any) -> Obstacle | None:
-    """Why a value cannot be packed here and unpacked in another process; None if it can."""
-    needed: list[tuple[str, str]] = []
-
-    class Unpacker(pickle.Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
-            needed.append((module, name))
-            return super().find_class(module, name)
-
-    try:
-        Unpacker(io.BytesIO(pickle.dumps(value))).load()
-    except Exception as error:  # noqa: BLE001 (whatever an object of a user raises, it cannot be sent)
-        text = " ".join(str(error).split())
-        return Obstacle(f"{what} cannot be sent to another process ({type(error).__name__}: {text})", IN_A_FILE)
-    for module, name in needed:
-        lost = _unreachable(module, name)
-        if lost:
-            return Obstacle(f"{what} needs {name}, which {lost}", IN_A_FILE)
-    return None
-
-
-def _unreachable(module: str, name: str) -> str | None:
-    """Why a new process does not find a name of a module; None if it does."""
-    if module != "__main__":
-        return None if find_anew(module) else f"is in {module}, a module that another process cannot import"
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    if file is None or not Path(file).is_file():
-        return "is defined at a prompt or in a notebook, where no other process finds it"
-    # A new process loads the main file under another name, so that it passes over what is under the guard.
-    tree = ast.parse(Path(file).read_bytes())
-    loaded = [statement for statement in tree.body if not _is_guard(statement)]
-    names = {getattr(node, "name", getattr(node, "id", None)) for statement in loaded for node in ast.walk(statement)}
-    if name.partition(".")[0] in names:
-        return None
-    return f'is not defined in {Path(file).name} outside of if __name__ == "__main__":, where no other process finds it'
-
-
-def _is_guard(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test)

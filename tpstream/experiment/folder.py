@@ -133,10 +133,22 @@ def _refuse_another(folder: Path, kept: Mapping[str, Any], wanted: Mapping[str, 
         found = first_difference(there, here, name)
         if found:
             path, old, new = found
+            edited = _edited(folder, path)
+            if edited is not None and None not in (old, new):
+                raise StudyError(
+                    f"{folder}: holds another study: {edited} was edited since it began; put the old file back, a copy "
+                    f"is {folder / CODE / edited}, or choose another folder"
+                )
             raise StudyError(
                 f"{folder}: holds another study: {path.removeprefix('scenario.')} is {quote(old)} there and "
                 f"{quote(new)} here; choose another folder"
             )
+
+
+def _edited(folder: Path, path: str) -> str | None:
+    """The file of users' code of which the folder has a copy and which a path to a difference names; None if none."""
+    files = (file.relative_to(folder / CODE).as_posix() for file in (folder / CODE).rglob("*") if file.is_file())
+    return max((file for file in files if path.endswith(f".{file}")), key=len, default=None)
 
 
 def first_difference(one: Any, other: Any, path: str) -> tuple[str, Any, Any] | None:

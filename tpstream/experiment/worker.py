@@ -1,6 +1,7 @@
 """The unit of work of a study, in the form in which it travels to other processes, and the function that does it."""
 
 import json
+import pickle
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -108,6 +109,17 @@ class Chunk:
 
 
 @dataclass(frozen=True, eq=False)
+class PackedChunk:
+    """A chunk that reaches another process as bytes, so that what is wrong with it is told there by `run_chunk`."""
+
+    chunk: Chunk
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        """Send the packed chunk."""
+        return bytes, (pickle.dumps(self.chunk),)
+
+
+@dataclass(frozen=True, eq=False)
 class FinishedChunk:
     """The results of a chunk, and the seconds that all of it took."""
 
@@ -115,8 +127,9 @@ class FinishedChunk:
     seconds: float
 
 
-def run_chunk(chunk: Chunk, progress: Progress | None = None) -> FinishedChunk:
-    """Do all runs of a chunk, in this process."""
+def run_chunk(work: Chunk | PackedChunk | bytes, progress: Progress | None = None) -> FinishedChunk:
+    """Do all runs of a chunk, in this process; a `PackedChunk` is bytes by now."""
+    chunk: Chunk = pickle.loads(work) if isinstance(work, bytes) else work  # type: ignore[assignment] # noqa: S301 (ours)
     began = time.perf_counter()
     options = replace(chunk.options, progress=progress)
     choices = [policy.choice for policy in chunk.policies]

@@ -37,7 +37,7 @@ def compiler_clock() -> Iterator[list[float]]:
         yield seconds
 
 
-def compiled(function: Function) -> Function:
+def compiled(function: Function = None) -> Function:  # type: ignore[assignment] # left out by mistake only
     """Compile a small function that only other compiled functions call, such as a policy's handler.
 
     It becomes a part of its callers. It must not create arrays.
@@ -63,6 +63,8 @@ def compiled(function: Function) -> Function:
     >>> pulls.tolist()
     [0.0, 1.0]
     """
+    if not callable(function):
+        raise TypeError("compiled takes a function; write @compiled without brackets")
     decorated: Function = _njit(nogil=True, error_model="numpy", inline="always", _nrt=False)(function)
     return decorated
 

@@ -17,7 +17,16 @@ from tpstream.model.errors import PolicyError
 from tpstream.model.events import Events
 from tpstream.policies import handlers
 from tpstream.policies.base import SharedPolicy
-from tpstream.policies.functions import LIBRARIES, check_decision, check_functions, functions_of, plain_function
+from tpstream.policies.functions import (
+    LIBRARIES,
+    IndexCheck,
+    check_decision,
+    check_functions,
+    functions_of,
+    place,
+    plain_function,
+    unknown_field,
+)
 from tpstream.policies.loader import OPTIONAL_FIELDS
 from tpstream.policies.runner import Runner, told_columns
 
@@ -58,6 +67,8 @@ class CheckedRunner(Runner):
 
     def _load(self, policy: SharedPolicy) -> Any:
         check_functions(policy)
+        self._index_check = IndexCheck()
+        self._index_check.fault(self.state.indices, 0)
         return plain_loops(policy, [name for name in OPTIONAL_FIELDS if hasattr(self.state, name)])
 
     def _hold(self, stream: np.random.Generator) -> Any:
@@ -71,6 +82,9 @@ class CheckedRunner(Runner):
         except Exception as error:  # noqa: BLE001 (it is raised again)
             raise self._located(error, round) from None
         check_decision(arm, self._policy, self.state, round, self._policy.name)
+        fault = self._index_check.fault(self.state.indices, round)
+        if fault:
+            raise PolicyError(f"policy {self._policy.name!r}: {fault} ({place(self._policy.decide)})")
         return int(arm)
 
     def _call(self, events: Events, decided: Ints) -> int:
@@ -97,6 +111,8 @@ class CheckedRunner(Runner):
         files = {plain_function(function).__code__.co_filename for function in functions_of(self._policy).values()}
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
         what = f"policy {self._policy.name!r} raised {type(error).__name__} in round {round}: {error}"
+        if isinstance(error, AttributeError) and isinstance(error.obj, type(self.state)):
+            what = f"policy {self._policy.name!r}: {unknown_field(str(error.name), self.state)}"
         if not frames:
             return PolicyError(what)
         last, name = frames[-1], frames[-1].filename.rpartition("/")[2]

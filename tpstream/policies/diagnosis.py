@@ -22,6 +22,7 @@ from tpstream.policies.functions import (
     is_users_function,
     place,
     references,
+    unknown_field,
     with_helpers,
 )
 
@@ -54,7 +55,7 @@ def _reason(policy: SharedPolicy, state: Any, error: NumbaError) -> str:
         try:
             alone.compile(given)
         except NumbaError as found:
-            return _describe(found, creates_arrays=_compiles_with_arrays(function.py_func, given))
+            return _describe(found, state, creates_arrays=_compiles_with_arrays(function.py_func, given))
         if role == "decide" and not isinstance(alone.nopython_signatures[0].return_type, types.Integer | types.Boolean):
             return float_decision(function, str(alone.nopython_signatures[0].return_type))
     return compiler_message(str(error))
@@ -76,12 +77,15 @@ def _compiles_with_arrays(function: Any, given: tuple[Any, ...]) -> bool:
     return True
 
 
-def _describe(error: NumbaError, *, creates_arrays: bool) -> str:
+def _describe(error: NumbaError, state: Any, *, creates_arrays: bool) -> str:
     """Numba's error about one function, in plain words where its kind is known."""
     text, where = str(error), _place_of(error)
     if creates_arrays:
         what = "it creates an array, which a function with @compiled cannot"
         return f"{what}; create the array in init as a field of the state, and write to it in a loop{where}"
+    field = re.search(rf"Unknown attribute '(\w+)' of type {type(state).__name__}\(", text)
+    if field:
+        return f"{unknown_field(field[1], state)}{where}"
     if "getitem" in text or "setitem" in text:
         called = next((line.split(">>>")[1].strip() for line in text.splitlines() if ">>>" in line), "")
         what = f"an array cannot be used with an index of this type{f': {called}' if called else ''}"

@@ -11,7 +11,7 @@ import random
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.model.errors import PolicyError
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import PolicyError, did_you_mean
 from tpstream.model.world import Problem
 from tpstream.policies.base import NO_ARM, SharedPolicy
 
@@ -41,7 +42,10 @@ LIBRARIES = ("numpy", "numba", "math", "builtins")
 LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
 LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+BEFORE_CALL = ("PRECALL", "PUSH_NULL", "CACHE")
 RANDOM_OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+INSTALLED = {"site-packages", "dist-packages"}
+DRAW_IN_DECIDE = "draw in decide, from the stream that it is given, as in stream.random()"
 UNDEFINED = object()
 """The value of a name that is not defined."""
 
@@ -53,6 +57,8 @@ class Reference:
     expression: str
     value: Any
     line: int
+    bare: bool = False
+    """Whether it is called without arguments."""
 
 
 def functions_of(policy: SharedPolicy) -> dict[str, Any]:
@@ -95,7 +101,9 @@ def _references_in(code: CodeType, known: Mapping[str, Any]) -> Iterator[Referen
                 value = getattr(found.value, step.argval, UNDEFINED)
                 found = Reference(f"{found.expression}.{step.argval}", value, found.line)
                 continue
-            yield found
+            if step.opname in BEFORE_CALL:
+                continue
+            yield replace(found, bare=step.opname == "CALL" and step.arg == 0)
             found = None
         if step.opname in LOADS_NAME or (step.opname in LOADS_CELL and step.argval in known):
             found = Reference(step.argval, known.get(step.argval, UNDEFINED), _line(step, code))
@@ -123,6 +131,53 @@ def with_helpers(function: Any) -> list[Any]:
     return found
 
 
+def random_fault(*parts: Any, draw: str, any_generator: bool = False) -> str | None:
+    """Where ordinary Python code draws random numbers that do not depend on the run's seed, and the remedy `draw`.
+
+    `parts` are functions and classes; what they use by name is looked through, too, installed packages excepted.
+    Generators that are made from a seed inside a function are allowed, unless `any_generator` refuses them, too.
+    """
+    own = {_top_module(part) for part in parts}
+    waiting, seen = list(parts), set[int]()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        for function in _functions_in(part):
+            for reference in references(function):
+                value = plain_function(reference.value)
+                if _is_random(value) if any_generator else _is_unseeded(value, bare=reference.bare):
+                    what = f"{reference.expression} draws random numbers that do not depend on the run's seed"
+                    return f"{what}; {draw} ({place(function, reference.line)})"
+                if (inspect.isfunction(value) or inspect.isclass(value)) and _is_users(value, own):
+                    waiting.append(value)
+    return None
+
+
+def _functions_in(part: Any) -> Iterator[Any]:
+    """The functions of a class, or the function itself."""
+    values = [part]
+    if inspect.isclass(part):
+        values = [getattr(value, "__func__", getattr(value, "fget", value)) for value in vars(part).values()]
+        values += [function for base in part.__bases__ if base is not object for function in _functions_in(base)]
+    yield from (plain_function(value) for value in values if inspect.isfunction(plain_function(value)))
+
+
+def _top_module(value: Any) -> str:
+    return str(getattr(value, "__module__", "")).partition(".")[0]
+
+
+def _is_users(value: Any, own: set[str]) -> bool:
+    """Whether a function or class is of the same package as what is looked through, or of no installed one."""
+    top = _top_module(value)
+    if top in own:
+        return True
+    file = getattr(sys.modules.get(value.__module__), "__file__", None)
+    libraries = {*LIBRARIES, *sys.stdlib_module_names, "tpstream"}
+    return file is not None and top not in libraries and INSTALLED.isdisjoint(Path(file).parts)
+
+
 def place(function: Any, line: int | None = None) -> str:
     """The file, the line and the name of a function, as errors give them; by default the line where it begins."""
     code = plain_function(function).__code__
@@ -140,6 +195,9 @@ def check_functions(policy: SharedPolicy) -> None:
         fault = _parameters_fault(role, function) or next(filter(None, map(_fault, with_helpers(function))), None)
         if fault:
             raise PolicyError(f"policy {policy.name!r}: {fault}")
+    fault = random_fault(policy.init, draw=DRAW_IN_DECIDE, any_generator=True)
+    if fault:
+        raise PolicyError(f"policy {policy.name!r}: {fault}")
 
 
 def _parameters_fault(role: str, function: Any) -> str | None:
@@ -160,10 +218,8 @@ def _fault(function: Any) -> str | None:
             what = f"the name {reference.expression!r} is not defined; define or import it"
             return f"{what} ({place(function, reference.line)})"
         if _is_random(reference.value):
-            what = f"{reference.expression} draws random numbers that do not depend on the run's seed; draw in decide"
-            return (
-                f"{what}, from the stream that it is given, as in stream.random() ({place(function, reference.line)})"
-            )
+            what = f"{reference.expression} draws random numbers that do not depend on the run's seed"
+            return f"{what}; {DRAW_IN_DECIDE} ({place(function, reference.line)})"
     for step in dis.get_instructions(function):
         if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
             what = (
@@ -174,9 +230,19 @@ def _fault(function: Any) -> str | None:
     return None
 
 
+def _is_unseeded(value: Any, *, bare: bool) -> bool:
+    """Whether this is a generator that all runs share, a method or the module of one, or makes one without a seed."""
+    return _is_generator(value) or value is random or value is np.random or (bare and _is_random(value))
+
+
+def _is_generator(value: Any) -> bool:
+    """Whether this is a generator, or a method of one, such as the functions of the modules `random`."""
+    return isinstance(value, RANDOM_OBJECTS) or isinstance(getattr(value, "__self__", None), RANDOM_OBJECTS)
+
+
 def _is_random(value: Any) -> bool:
     """Whether this is a generator of random numbers of NumPy or Python, its module, or a part of these."""
-    if isinstance(value, RANDOM_OBJECTS) or isinstance(getattr(value, "__self__", None), RANDOM_OBJECTS):
+    if _is_generator(value):
         return True
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return isinstance(name, str) and (name in ("random", "numpy.random") or name.startswith("numpy.random."))
@@ -197,7 +263,12 @@ def float_decision(decide: Any, kind: str) -> str:
     return f"{what} ({Path(code.co_filename).name}, line {returns}, in {code.co_name})"
 
 
-def check_state(state: Any, policy: SharedPolicy, label: str) -> None:
+def unknown_field(name: str, state: Any) -> str:
+    """What to say of a field that a state does not have."""
+    return f"its state has no field {name!r}{did_you_mean(name, state._fields)}; it has {', '.join(state._fields)}"
+
+
+def check_state(state: Any, policy: SharedPolicy, arms: int, label: str) -> None:
     """Refuse a state of which Numba cannot make compiled values, or that lacks what every state has."""
     where = place(policy.init) if hasattr(policy.init, "__code__") else repr(policy.init)
     if not (isinstance(state, tuple) and hasattr(state, "_fields")):
@@ -211,6 +282,11 @@ def check_state(state: Any, policy: SharedPolicy, label: str) -> None:
             kind = "an array of objects" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             what = f"its state has {kind} as the field {name!r}; make it an array of numbers, as in np.zeros((3, 4))"
             raise PolicyError(f"policy {label!r}: {what} ({where})")
+    indices = getattr(state, "indices", None)
+    if not (isinstance(indices, np.ndarray) and indices.shape == (arms,) and indices.dtype == np.float64):
+        kind = f"{indices.dtype} of shape {indices.shape}" if isinstance(indices, np.ndarray) else repr(indices)
+        what = "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms)"
+        raise PolicyError(f"policy {label!r}: {what}{f', not {kind}' if indices is not None else ''} ({where})")
     check_class(type(state), label)
     clock = getattr(state, "clock", np.zeros(1))
     if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
@@ -249,9 +325,25 @@ def check_decision(arm: object, policy: SharedPolicy, state: Any, round: int, la
     """Explain a decision that is no arm, where the reason is known: a float, or an index that is NaN."""
     if not isinstance(arm, (int, np.integer)):
         raise PolicyError(f"policy {label!r}: {float_decision(policy.decide, type(arm).__name__)}")
-    unknown = np.flatnonzero(np.isnan(state.indices)) if arm == NO_ARM else np.zeros(0)
-    if unknown.size:
-        what = (
-            f"policy {label!r}: in round {round} the index of arm {unknown[0]} is NaN, so that no index is the largest"
-        )
-        raise PolicyError(f"{what}; give an arm without pulls the index math.inf ({place(policy.decide)})")
+    if arm == NO_ARM and np.isnan(state.indices).any():
+        raise PolicyError(f"policy {label!r}: {nan_fault(state.indices, round)} ({place(policy.decide)})")
+
+
+def nan_fault(indices: Floats, round: int) -> str:
+    """What to say of indices of which one is NaN, with the remedy."""
+    arm = int(np.argmax(np.isnan(indices)))
+    what = f"in round {round} the index of arm {arm} is NaN, so that no index is the largest"
+    return f"{what}; give an arm without pulls the index math.inf"
+
+
+class IndexCheck:
+    """Sees that no index is NaN after a decision; a policy without indices has NaN for all arms, all the time."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    def fault(self, indices: Floats, round: int) -> str | None:
+        """What is wrong with the indices of this round's decision; None if nothing is."""
+        unknown = np.isnan(indices)
+        self._used = self._used or not unknown.all()
+        return nan_fault(indices, round) if self._used and unknown.any() else None

@@ -88,7 +88,13 @@ def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> Mo
     plain = "".join(letter if letter.isalnum() else "_" for letter in policy)
     name = f"{file.stem}_{plain}_{fingerprint(_own_functions(source, {}) | functions, file, *SOURCES)}"
     # With Numba turned off there is nothing to keep, and coverage counts the lines where they are written.
-    place = file if numba_support.JIT_IS_OFF else _copy(file, _folder_for(functions) / f"{name}.py", policy)
+    place = file
+    if not numba_support.JIT_IS_OFF:
+        place = _folder_for(functions) / f"{name}.py"
+        if not place.exists():
+            users = any(_module_of(function) != "tpstream" for function in functions.values())
+            _note_compiling(policy, place.parent, users=users)
+            _copy(file, place)
     spec = importlib.util.spec_from_file_location(name, place)
     assert spec is not None  # noqa: S101 (a .py file has a loader)
     assert spec.loader is not None  # noqa: S101
@@ -178,16 +184,21 @@ def _temporary_folder() -> Path:
 
 
 @lru_cache(maxsize=1024)
-def _note_compiling(policy: str, folder: Path) -> None:
-    logger().info("compiling", policy=policy, folder=str(folder), remark="takes seconds, the first time only")
+def _note_compiling(policy: str, folder: Path, *, users: bool) -> None:
+    remark = "takes seconds, the first time only"
+    if users:
+        remark += "; if the process crashes, an index may be out of bounds: repeat with --debug"
+    logger().info("compiling", policy=policy, folder=str(folder), remark=remark)
 
 
-def _copy(source: Path, target: Path, policy: str) -> Path:
-    """Write the copy unless it is there: Numba trusts its cache as long as the file's time is the same."""
-    if not target.exists():
-        _note_compiling(policy, target.parent)
-        handle, partly = tempfile.mkstemp(dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(source.read_bytes())
-        Path(partly).replace(target)
-    return target
+def _module_of(function: Any) -> str:
+    """The name of the top-level module in which a function is defined."""
+    return str(plain_function(function).__module__).partition(".")[0]
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Write the copy, in whole; never again, since Numba trusts its cache as long as the file's time is the same."""
+    handle, partly = tempfile.mkstemp(dir=target.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(source.read_bytes())
+    Path(partly).replace(target)

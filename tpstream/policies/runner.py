@@ -171,5 +171,5 @@ def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, l
     """The policy's state before the first round."""
     with user_code(PolicyError, f"policy {label!r}", "when it was created"):
         state = policy.init(problem, parameters)
-    check_state(state, policy, label)
+    check_state(state, policy, problem.arms, label)
     return state

@@ -2,6 +2,10 @@
 
 A plug-in file says in `PLUGINS` what it defines: `PLUGINS = {"delays": {"my-delay": KIND}, "policies": {...}}`. From
 when it is loaded these names are known, in this process and in the worker processes that it starts.
+
+A plug-in may import modules that are in its own folder. They are found by a finder at the end of Python's search, for
+the names that plug-ins import and for no others, so that `sys.path` stays as it is. Python knows one module by each
+name: two plug-ins that import different files under one name are refused.
 """
 
 import hashlib
@@ -13,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import invalidate_caches
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import ModuleType
@@ -20,10 +25,12 @@ from typing import Any
 
 from tpstream.log import SINKS
 from tpstream.model.errors import PluginError, did_you_mean
-from tpstream.model.registry import Registry, installed, owner_of
+from tpstream.model.registry import MODELS, Registry, installed, owner_of
 from tpstream.policies import POLICIES
+from tpstream.policies.base import PythonPolicy, SharedPolicy
+from tpstream.policies.functions import random_fault
 from tpstream.rewards import REWARDS
-from tpstream.scenario.source_code import identify_code, modules_of, sources_of
+from tpstream.scenario.source_code import find_module, identify_code, modules_beside, modules_of, sources_of
 from tpstream.timing import ARRIVALS, DELAYS
 
 REGISTRIES: Mapping[str, Registry] = {
@@ -57,6 +64,18 @@ class Plugin:
 
 
 _loaded: dict[Path, Plugin] = {}
+_beside: dict[Path, dict[str, Path]] = {}
+"""For each plug-in file the modules in its folder that it imports, by name."""
+
+
+class FolderFinder:
+    """Finds the modules in the folders of plug-ins that these import; Python asks it last."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:  # noqa: ARG004
+        """Where the module is; None if no plug-in has it in its folder, or if it is part of a package."""
+        folders = [str(file.parent) for file, names in _beside.items() if "." not in name and name in names]
+        return PathFinder.find_spec(name, folders) if folders else None
 
 
 def load_plugin(path: str | Path) -> Plugin:
@@ -95,7 +114,7 @@ def load_plugin(path: str | Path) -> Plugin:
     if known is not None and module is not None and known.code == identify_code([module]):
         return known
     before = known.names if known else ()
-    with _forgotten_imports(module):
+    with _forgotten_imports(module), _found_beside(file, path):
         module = _execute(file, source, path)
         definitions = _definitions(module, path, before)
     for section, name in before:
@@ -111,14 +130,29 @@ def loaded_plugins() -> tuple[Plugin, ...]:
     return tuple(_loaded.values())
 
 
+def check_unchanged() -> None:
+    """Refuse to go on if code of a plug-in was edited since it was loaded: other processes would load the new one."""
+    for plugin in _loaded.values():
+        module = sys.modules.get(_module_name(plugin.path))
+        if module is not None and (name := _changed(plugin, identify_code([module]))):
+            raise PluginError(
+                f"{name}: was edited since it was loaded; call load_plugin again, or restart the notebook"
+            )
+
+
+def _changed(plugin: Plugin, code: Mapping[str, str]) -> str | None:
+    """The first part of a plug-in's code that is not what was loaded; None if all of it is the same."""
+    for name in {**plugin.code, **code}:
+        if code.get(name) != plugin.code.get(name):
+            return str(plugin.path) if name == plugin.path.name else f"{name}, which {plugin.path} imports"
+    return None
+
+
 def load_elsewhere(plugins: Iterable[Plugin]) -> None:
     """Load in a worker process what the process that started the work had loaded; the files must be the same."""
     for plugin in plugins:
-        here = load_plugin(plugin.path).code
-        for name in {**plugin.code, **here}:
-            if here.get(name) != plugin.code.get(name):
-                place = plugin.path if name == plugin.path.name else f"{name}, which {plugin.path} imports"
-                raise PluginError(f"{place}: is not what it was when it was loaded; copy it to every worker")
+        if name := _changed(plugin, load_plugin(plugin.path).code):
+            raise PluginError(f"{name}: is not what it was when it was loaded; copy it to every worker")
 
 
 def definition_code(section: str, name: str, *parts: Any) -> dict[str, str]:
@@ -184,6 +218,36 @@ def _forgotten_imports(plugin: ModuleType | None) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _found_beside(file: Path, path: str | Path) -> Iterator[None]:
+    """Let the plug-in import modules of its own folder, from now on; if loading it fails, all is as before."""
+    if FolderFinder not in sys.meta_path:
+        sys.meta_path.append(FolderFinder)
+    before = _beside.pop(file, None)
+    try:
+        _beside[file] = _without_doubles(modules_beside(file), path)
+        yield
+    except BaseException:
+        _beside.pop(file, None)
+        if before is not None:
+            _beside[file] = before
+        raise
+
+
+def _without_doubles(wanted: dict[str, Path], path: str | Path) -> dict[str, Path]:
+    """These modules, if none of their names means another file already."""
+    for name, place in wanted.items():
+        other = find_module(name) if "." not in name else None
+        if other is not None:
+            there = other.file or (Path(other.folders[0]).resolve() if other.folders else None)
+            if there != place.resolve():
+                raise PluginError(
+                    f"{path}: imports {name}, which is {place} beside it and {there or 'without a file'} for other "
+                    "code of this process; rename one of them"
+                )
+    return wanted
+
+
 def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
     """Run the file as a module."""
     name = _module_name(file)
@@ -199,18 +263,26 @@ def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
         del sys.modules[name]
         if before is not None:
             sys.modules[name] = before
-        raise PluginError(f"{path}: {_describe(file, error)}; mend the file") from error
+        raise PluginError(f"{path}: {_describe(file, error)}; {_remedy(file, error)}") from error
     return module
+
+
+def _remedy(file: Path, error: BaseException) -> str:
+    if not isinstance(error, ModuleNotFoundError):
+        return "mend the file"
+    return f"mend the file, install the package, or put the module into {file.parent}"
 
 
 def _describe(file: Path, error: BaseException) -> str:
     """What the file raised, and in which of its lines."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        lines, text = [error.lineno], error.msg
+    own = {str(one) for one in (file, *_beside.get(file, {}).values())}
+    lines = [(one.filename, one.lineno) for one in traceback.extract_tb(error.__traceback__) if one.filename in own]
+    if isinstance(error, SyntaxError) and error.filename in own:
+        lines, text = [(str(error.filename), error.lineno)], error.msg
     else:
         text = " ".join(str(error).split())
-    place = f"line {lines[-1]}: " if lines else ""
+    names = [f"line {line}: " if name == str(file) else f"{Path(name).name}, line {line}: " for name, line in lines]
+    place = names[-1] if names else ""
     return f"{place}{type(error).__name__}{f': {text}' if text else ''}"
 
 
@@ -230,12 +302,26 @@ def _definitions(
             raise PluginError(f"{path}: PLUGINS has no section {section!r}{near}; use {', '.join(REGISTRIES)}")
         for name, definition in names.items():
             reason = _obstacle(REGISTRIES[section], name, definition, free=(section, name) in before)
+            reason = reason or (None if section == "sinks" else _randomness(definition))
             if reason:
                 raise PluginError(f"{path}: PLUGINS[{section!r}][{name!r}] {reason}")
             found[section, name] = definition
     if not found:
         raise PluginError(f"{path}: PLUGINS is empty; say what the file defines, as in {EXAMPLE}")
     return found
+
+
+def _randomness(definition: Any) -> str | None:
+    """What a definition draws from a generator that does not depend on the seed; None if nothing is found.
+
+    The functions of a compiled policy are looked through before it is run (see policies/functions.py).
+    """
+    if isinstance(definition, SharedPolicy):
+        return None
+    models = [getattr(definition, name) for name in MODELS if hasattr(definition, name)]
+    parts = [definition.create] if isinstance(definition, PythonPolicy) else [type(definition)]
+    fault = random_fault(*parts, *models, draw="draw from the stream that it is given")
+    return fault and f"would give other results each time: {fault}"
 
 
 def _obstacle(registry: Registry, name: object, definition: object, *, free: bool) -> str | None:

@@ -95,6 +95,30 @@ def sources_of(modules: Iterable[ModuleType]) -> list[Source]:
     return list(seen.values())
 
 
+def modules_beside(file: Path) -> dict[str, Path]:
+    """The modules in a plug-in's folder that it imports, directly or through others of them, by their names.
+
+    Python's own modules and installed packages come first, so that no file of the folder stands in for one of them.
+    """
+    found: dict[str, Path] = {}
+    waiting = [file]
+    while waiting:
+        path = waiting.pop()
+        package, about = ".".join(path.relative_to(file.parent).parts[:-1]), path.stat()
+        for name in _names_imported(path, package, about.st_mtime_ns, about.st_size):
+            if name in found or name.partition(".")[0] in {"tpstream", *sys.stdlib_module_names}:
+                continue
+            place = file.parent.joinpath(*name.split("."))
+            for one in (place / "__init__.py", place.with_name(f"{place.name}.py"), place):
+                if one.is_dir() or one.is_file():
+                    found[name] = one
+                    waiting += [one] if one.is_file() else []
+                    break
+    tops = {name.partition(".")[0] for name in found}
+    installed = {top for top in tops if (other := find_module(top)) is not None and other.installed}
+    return {name: path for name, path in found.items() if name.partition(".")[0] not in installed}
+
+
 def modules_of(*definitions: Any) -> list[ModuleType]:
     """The modules in which functions, classes or objects are defined."""
     found = []
@@ -149,7 +173,7 @@ def _imported_by(source: Source) -> Iterator[Source]:
         package = source.name if source.folders is not None else source.name.rpartition(".")[0]
         whole = {"tpstream"}  # packages of which no module needs to be looked at
         for name in _names_imported(source.file, package, about.st_mtime_ns, about.st_size):
-            found = None if name.partition(".")[0] in whole else _find(name)
+            found = None if name.partition(".")[0] in whole else find_module(name)
             if found is not None:
                 yield found
                 if found.standard or found.installed:
@@ -158,7 +182,8 @@ def _imported_by(source: Source) -> Iterator[Source]:
     yield from (_loaded(value) for value in list(held.values()) if isinstance(value, ModuleType))
 
 
-def _find(name: str) -> Source | None:
+def find_module(name: str) -> Source | None:
+    """Where the code of a module is that is loaded, or that an import would find."""
     if name in sys.modules:
         return _loaded(sys.modules[name])
     spec = find_anew(name)

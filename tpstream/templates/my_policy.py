@@ -60,7 +60,7 @@ def decide(state: MyPolicyState, round: int, stream: np.random.Generator) -> int
         return round - 1
     if stream.random() < state.explore:
         return int(stream.random() * arms)
-    return largest(state.indices, True, stream)  # noqa: FBT003 (a compiled function takes no keywords)
+    return largest(state.indices, random_ties=True, stream=stream)
 
 
 POLICY = SharedPolicy(

@@ -1,7 +1,7 @@
 """The check of policies, in both forms: `check_policy`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tpstream.model.interfaces import Policy, Rewards, TimedPolicy
 from tpstream.model.world import Purpose, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm, SharedPolicy
+from tpstream.policies.functions import IndexCheck
 from tpstream.replay.follow import follow
 from tpstream.rewards.trace import SequenceArm
 from tpstream.scenario.policy_choice import PolicyRequest
@@ -106,6 +107,9 @@ class WatchedPolicy:
 
     case: Case
     policy: Policy
+    check: IndexCheck = field(default_factory=IndexCheck)
+    rounds: list[int] = field(default_factory=lambda: [0])
+    """The last round."""
 
     def hear(self, events: Events) -> None:
         """Let the policy hear the events, which must be the same afterwards."""
@@ -122,6 +126,7 @@ class WatchedPolicy:
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
+        self.rounds[0] = round
         return self.policy.decide(round)
 
     def indices(self) -> Floats:
@@ -129,6 +134,9 @@ class WatchedPolicy:
         indices, arms = self.policy.indices(), self.case.world.problem.arms
         if not isinstance(indices, np.ndarray) or indices.shape != (arms,) or indices.dtype != np.float64:
             self.case.fail(f"indices must be float64 of shape ({arms},), got {indices!r}")
+        fault = self.check.fault(indices, self.rounds[0])
+        if fault:
+            self.case.fail(fault)
         return indices
 
 

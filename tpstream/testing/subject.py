@@ -58,7 +58,9 @@ def watched(registry: Registry, plugin: Any, name: str | None) -> Iterator[Subje
     before = _global_randomness()
     try:
         yield subject
-    except AssertionError:
+    except AssertionError as error:
+        if _global_randomness() != before:
+            raise AssertionError(f"{subject.name}: {GLOBAL}") from error
         raise
     except TpstreamError as error:
         text = str(error)
@@ -66,7 +68,7 @@ def watched(registry: Registry, plugin: Any, name: str | None) -> Iterator[Subje
     except Exception as error:
         raise AssertionError(f"{subject.name}: raised {type(error).__name__}: {error}") from error
     if _global_randomness() != before:
-        subject.fail("draws from global randomness; draw from the stream that it is given")
+        subject.fail(GLOBAL)
 
 
 def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Sequence[Any]]) -> None:
@@ -77,8 +79,11 @@ def check_repeatable(subject: Subject, what: str, draw: Callable[[int], Sequence
         subject.fail(f"{what} twice from the same stream gives different results; keep nothing between calls")
 
 
+GLOBAL = "draws from global randomness, a generator that is not the given stream; draw from the stream that it is given"
+"""What is wrong with a plug-in that uses NumPy's or Python's global generator."""
 KEPT = (
-    "something is kept from one build to the next; keep state in what `build` returns, not in a class, kind or module"
+    "it draws from a generator that is not the given stream, or something is kept from one build to the next; keep "
+    "state in what `build` returns, not in a class, kind or module"
 )
 """What is wrong with a plug-in whose runs depend on the runs before them."""
 
