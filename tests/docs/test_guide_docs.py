@@ -88,7 +88,7 @@ def test_the_policy_is_a_plug_in_with_one_more_line(tmp_path: Path) -> None:
     (line,) = re.findall(r"`(PLUGINS = .*?)`", POLICY)
     (command,) = re.findall(r"`(tpstream compare .*?)`", POLICY)
     (tmp_path / "commit.py").write_text(f"{blocks(POLICY, 'python')[0]}\n{line}\n")
-    assert "explore-then-commit" in tpstream(tmp_path, f"{command} -t 500 -n 2")
+    assert "commit" in tpstream(tmp_path, f"{command} -t 500 -n 2")
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpstream.analysis.columns import describe_printed
-from tpstream.analysis.regret import all_equal
 from tpstream.cli.app import command
 from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, SettingStudyFlags
 from tpstream.cli.output import print_json, print_table, records, report_failures, show_row
@@ -83,6 +82,8 @@ def show_trial(
         rows = [show_row("choices", row) for row in result.choices().to_dict("records")]
         arms = f"{result.name}: patients of each arm (of {result.horizon:,}), and how often it was chosen in the end"
         print_table(rows, title=arms)
+    from tpstream.analysis.regret import all_equal
+
     if all_equal(result.means):
         table, title = table.drop(columns=ABOUT_THE_BEST), "runs of each policy"
     print_table([_row(row, result.time_unit) for row in table.to_dict("records")], title=title)
