@@ -164,7 +164,7 @@ BAD = {
     "negative": (put(0, 2, -0.5), r"pull 257 of the arm has part 3 = -0\.5"),
     "hardly negative": (put(255, 0, -1e-300), r"pull 512 of the arm has part 1 = -1e-300"),
     "over the maximum": (put(3, 0, 1.001), r"pull 260 of the arm has a total of 3\.00.*at most 3\.0"),
-    "infinite": (put(3, 0, np.inf), r"pull 260 of the arm has a total of inf"),
+    "infinite": (put(3, 0, np.inf), r"pull 260 of the arm has part 1 = inf"),
     "too few pulls": (lambda block: block[1:], r"shape \(256, 3\), got float64 \(255, 3\)"),
     "too many parts": (lambda block: np.hstack([block, block]), r"shape \(256, 3\), got float64 \(256, 6\)"),
     "one row": (lambda block: block[0], r"shape \(256, 3\), got float64 \(3,\)"),

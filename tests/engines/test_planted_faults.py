@@ -1,6 +1,6 @@
 """The tests can fail: faults planted in the engine or between the bus and a policy are found by the comparison."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -153,7 +153,7 @@ class LastTie(Faulty):
 
 def take(events: Events, chosen: object) -> Events:
     """A copy of the chosen rows."""
-    return Events(**{field.name: getattr(events, field.name)[chosen].copy() for field in fields(events)[:-1]})
+    return Events(**{name: rows.copy() for name, rows in events.take(chosen).columns().items()})
 
 
 FAULTS = [

@@ -116,7 +116,7 @@ def first_difference(case: Case) -> str | None:
     if found is not None or not case.world.timing.plain:
         return found
     dense = run_compiled(case, log=True, indices=False)
-    without = None if reference.events is None else replace(reference.events, indices=None)
+    without = None if reference.events is None else replace(reference.events, **dict.fromkeys(SHOWN))
     return difference(replace(reference, events=without), dense, bare)
 
 
