@@ -60,7 +60,7 @@ def test_a_group_above_its_bound_is_flagged(tmp_path: Path) -> None:
 
 def test_a_policy_without_groups_assumes_nothing(tmp_path: Path) -> None:
     """There is nothing to warn of."""
-    diagnosis = diagnose_run(tmp_path / "run.jsonl", small(), "delayed-ucb1")
+    diagnosis = diagnose_run(tmp_path / "run.jsonl", small(), "uniform")
     assert (diagnosis.assumed, diagnosis.warnings) == (None, [])
 
 

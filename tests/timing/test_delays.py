@@ -204,7 +204,7 @@ def test_settings_that_do_not_fit_the_scenario(table: Keys, message: str) -> Non
         ("lag\ninf\n", "file: lags.csv row 1, column lag: inf is infinite; give a finite number >= 0"),
         ("arm,lag\na\n", "file: lags.csv row 1: has 1 values but the first line has 2 titles; correct it"),
         ("arm,lag\na,\n", "file: lags.csv row 1, column lag: the value is missing; give a finite number >= 0"),
-        (b"lag\n\xff\n", "file: lags.csv cannot be read ("),
+        (b"lag\n\xff\n", "file: lags.csv is not UTF-8 text ("),
     ],
 )
 def test_a_bad_file_of_lags(tmp_path: Path, text: str | bytes, message: str) -> None:

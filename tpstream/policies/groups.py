@@ -38,8 +38,8 @@ class BetaBinomial(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    a: float = Field(gt=0)
-    b: float = Field(gt=0)
+    a: float = Field(gt=0, description="larger than b: later groups pay more")
+    b: float = Field(gt=0, description="larger than a: earlier groups pay more")
 
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError
@@ -40,9 +40,13 @@ class PathPrior(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    mean: tuple[float, ...]
-    covariance: tuple[tuple[float, ...], ...]
-    noise: tuple[tuple[float, ...], ...]
+    mean: tuple[float, ...] = Field(description="the expectation of the mean of each part")
+    covariance: tuple[tuple[float, ...], ...] = Field(
+        description="how the arms' means vary around it: a square matrix with a row for each part"
+    )
+    noise: tuple[tuple[float, ...], ...] = Field(
+        description="the covariance of the parts of one pull around the means of its arm"
+    )
 
     @model_validator(mode="after")
     def _check_matrices(self) -> "PathPrior":
