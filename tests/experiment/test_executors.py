@@ -90,11 +90,12 @@ def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.M
     started: list[int] = []
     pool = executors.futures.ProcessPoolExecutor
 
-    def counted(workers: int, *rest: object, **named: object) -> Executor:
-        started.append(workers)
-        return pool(workers, *rest, **named)  # type: ignore[arg-type]
+    class Counted(pool):  # type: ignore[misc, valid-type]
+        def __init__(self, workers: int, *rest: object, **named: object) -> None:
+            started.append(workers)
+            super().__init__(workers, *rest, **named)
 
-    monkeypatch.setattr(executors.futures, "ProcessPoolExecutor", counted)
+    monkeypatch.setattr(executors.futures, "ProcessPoolExecutor", Counted)
     for engine in ("compiled", "simpy"):
         compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []

@@ -25,8 +25,8 @@ STARTED = "started"
 
 
 def world() -> Any:
-    """Sixty runs of it take about a second."""
-    return small(horizon=20_000, drain=False)
+    """Sixty runs of it take some seconds."""
+    return small(horizon=60_000, drain=False)
 
 
 def study(folder: Path) -> None:

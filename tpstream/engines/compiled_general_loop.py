@@ -189,8 +189,13 @@ def schedule(memory: LoopMemory, cursor: Ints, round: int, slot: int) -> None:
 
 @compiled
 def append(memory: LoopMemory, cursor: Ints, due: int, slot: int, part: int, kind: int) -> None:
-    """Append a node to the list of the round in which it is due, unless the run ends before."""
+    """Append a node to the list of the round in which it is due, unless the run ends before.
+
+    A pull that is still open at the end keeps its slot: the policy may look through all open pulls.
+    """
     if due > memory.horizon and not memory.drain:
+        if kind == CLOSED:
+            memory.left[slot] += 1
         return
     node = cursor[FREE]
     cursor[FREE] = memory.node_next[node]
