@@ -244,7 +244,7 @@ FAULTS = {
     ),
     "real times: a part due at the end of the window is late": (
         compiled_real_pulls,
-        "real uniform",
+        "lab uniform",
         "kind, value = LATE if memory.closed[slot] else PARTIAL",
         "kind, value = LATE if time >= memory.pulled[slot] + memory.window else PARTIAL",
     ),
