@@ -54,7 +54,7 @@ browser:
 
 unit: $(VENV)/installed-dev browser
 	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow and not verify"
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
 		$(PYTEST) --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
 	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted
