@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 from worlds import build_policy, events_of, table_world
 
+from tpstream.policies import completion
 from tpstream.policies.index import add, total
 
 TERMS = st.lists(st.floats(0.0, 1e9).map(lambda value: value if value > 1e-9 else 0.0), max_size=60)
@@ -61,3 +62,21 @@ def test_ew_index_forgets_the_order_of_arrival(order: list[int], seed: int) -> N
         policy.decide(13)
         found.append(policy.indices()[0])
     assert abs(found[0] - found[1]) <= 1e-14 * found[0]
+
+
+@given(st.permutations(range(12)), st.integers(0, 50_000))
+def test_weights_of_open_pulls_forget_their_slots(order: list[int], closed: int) -> None:
+    """The weight of an arm's open pulls is the same to the last bit in any order of slots, however many are closed.
+
+    Engines give slots in different orders. Beyond 8192 closed pulls, fractions of 2^-40 do not fit beside them.
+    """
+    world = table_world(np.ones((1, 1, 12)), 20)
+    profile = tuple(np.append(np.sort(np.random.default_rng(closed).random(11)), 1.0).tolist())
+    state = completion.init(world.problem, completion.CompletionParameters(profile=profile))
+    found = []
+    for slots in (range(12), order):
+        started = np.array([-float(slot) for slot in slots])
+        slotted = state._replace(started=started, owners=np.ones(12, dtype=np.int64), closed=np.array([closed]))
+        completion.expect(slotted)
+        found.append(float(slotted.expected[0]))
+    assert found[0] == found[1]

@@ -21,8 +21,8 @@ from tpstream.policies.index import add
 
 LONGEST = 4
 """A learned profile ends at this many times the span."""
-FINENESS = 2.0**40
-"""F is rounded to multiples of 1 / FINENESS, so that the sum over open pulls does not depend on their order."""
+FINENESS = 2**40
+"""F is a whole number of shares of 1 / FINENESS, so that the sum over open pulls does not depend on their order."""
 
 
 class CompletionParameters(IndexParameters):
@@ -53,11 +53,13 @@ class CompletionState(NamedTuple):
     pulls: Ints
     closed: Ints
     received: Floats
+    due: Ints
+    """The sum of F(age) over the open pulls of each arm at the last decision, times FINENESS."""
     expected: Floats
     """Ntilde of each arm at the last decision: closed pulls + sum of F(age) over open ones."""
     learns: bool
-    profile: Floats
-    """F at ages 1, 2, ...; the last one holds for all older pulls."""
+    profile: Ints
+    """F at ages 1, 2, ..., times FINENESS; the last one holds for all older pulls."""
     credit: Floats
     """What closed pulls were credited with at ages from 0 to 1, from 1 to 2, ..."""
     whole: Floats
@@ -89,9 +91,10 @@ def init(problem: Problem, parameters: CompletionParameters) -> CompletionState:
         pulls=np.zeros(arms, dtype=np.int64),
         closed=np.zeros(arms, dtype=np.int64),
         received=np.zeros((arms, 2)),
+        due=np.zeros(arms, dtype=np.int64),
         expected=np.zeros(arms),
         learns=learns,
-        profile=np.round(profile * FINENESS) / FINENESS,
+        profile=np.round(profile * FINENESS).astype(np.int64),
         credit=np.zeros(len(profile)),
         whole=np.zeros(1),
         oldest=np.zeros(1, dtype=np.int64),
@@ -144,18 +147,20 @@ def on_closed(state: CompletionState, arm: int, slot: int, credited: float) -> N
         arrived, scale = 0.0, FINENESS / state.whole[0]
         for age in range(oldest):
             arrived += state.credit[age]
-            state.profile[age] = math.floor(min(arrived * scale, FINENESS) + 0.5) / FINENESS
+            state.profile[age] = math.floor(min(arrived * scale, FINENESS) + 0.5)
         for age in range(oldest, state.profile.size):
-            state.profile[age] = 1.0
+            state.profile[age] = FINENESS
 
 
 @compiled
 def expect(state: CompletionState) -> None:
     """Weigh the pulls of every arm: Ntilde = closed pulls + sum over open pulls of F(age)."""
     for arm in range(state.indices.size):
-        state.expected[arm] = state.closed[arm]
+        state.due[arm] = 0
     for slot in range(state.owners.size):
         if state.owners[slot] > 0:
             age = math.ceil(state.clock[0] - state.started[slot])
             if age > 0:
-                state.expected[state.owners[slot] - 1] += state.profile[min(age, state.profile.size) - 1]
+                state.due[state.owners[slot] - 1] += state.profile[min(age, state.profile.size) - 1]
+    for arm in range(state.indices.size):
+        state.expected[arm] = state.closed[arm] + state.due[arm] / FINENESS
