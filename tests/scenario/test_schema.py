@@ -7,7 +7,7 @@ import pytest
 
 from tpstream.policies import POLICIES
 from tpstream.rewards import REWARDS
-from tpstream.scenario.catalogue import json_schema
+from tpstream.scenario.catalogue import describe, json_schema
 from tpstream.scenario.files import shipped
 from tpstream.scenario.scenario import Scenario
 
@@ -89,3 +89,10 @@ def test_every_key_has_a_description(schema: dict[str, Any]) -> None:
     """An editor can explain every key of a scenario and of every kind, at every depth."""
     assert keys_without_description(schema) == []
     assert keys_without_description({"$defs": [{"properties": {"lag": {"type": "number"}}}]}) == ["/$defs[0].lag"]
+
+
+def test_every_policy_is_described_by_its_own_file() -> None:
+    """The sentence about a built-in policy begins with its name, also where policies share their first functions."""
+    plain = lambda text: text.lower().replace(" ", "").replace("-", "")  # noqa: E731
+    for name, about, _ in describe("policies"):
+        assert plain(about).startswith(plain(name)), about

@@ -1,9 +1,10 @@
-"""What policies that learn from closed pulls share: their counts, sums and squared deviations, and how they start.
+"""What the classical indices on closed pulls share: counts, sums and squared deviations of these, and how they start.
 
 A pull that is closed counts with what it was credited with; a part that was lost or came late is not in that sum.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -11,7 +12,7 @@ from pydantic import Field
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import IndexParameters
+from tpstream.policies.base import IndexParameters, SharedPolicy
 from tpstream.policies.index import add, total
 
 
@@ -22,6 +23,23 @@ class StartParameters(IndexParameters):
         "round-robin",
         description="first rounds: the arms in turn for a whole span, or each arm once and then ties among the unknown",
     )
+
+
+class ClosedState(NamedTuple):
+    """The closed pulls of every arm: their number, their sum and their squared deviations from the mean."""
+
+    maxima: Floats
+    random_ties: bool
+    start_rounds: int
+    indices: Floats
+    closed: Ints
+    sums: Floats
+    deviations: Floats
+
+
+def init(problem: Problem, parameters: StartParameters) -> ClosedState:
+    """The state before the first round: no pulls."""
+    return ClosedState(**closed_fields(problem, parameters))
 
 
 def closed_fields(problem: Problem, parameters: StartParameters) -> dict[str, Any]:
@@ -52,6 +70,12 @@ def count_value(counts: Ints, sums: Floats, deviations: Floats, place: int, valu
 
 
 @compiled
+def on_closed(state: Any, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
+    """Count the pull and its cumulative reward; a part that was lost counts as zero."""
+    count_value(state.closed, state.sums, state.deviations, arm, credited)
+
+
+@compiled
 def share(state: Any, arm: int) -> float:
     """The mean of R / Rbar over the closed pulls of an arm."""
     return float(total(state.sums, arm) / state.closed[arm] / state.maxima[arm])
@@ -61,3 +85,19 @@ def share(state: Any, arm: int) -> float:
 def variance(state: Any, arm: int) -> float:
     """The empirical variance of R / Rbar over the closed pulls of an arm."""
     return float(total(state.deviations, arm) / state.closed[arm] / (state.maxima[arm] * state.maxima[arm]))
+
+
+def closed_policy(
+    name: str, parameters: type[StartParameters], init: Callable[..., Any], decide: Callable[..., int]
+) -> SharedPolicy:
+    """A policy that hears of closed pulls only, counts what they lost as zero, and is bounded by the arms' maxima."""
+    return SharedPolicy(
+        name=name,
+        parameters=parameters,
+        init=init,
+        decide=decide,
+        on_closed=on_closed,
+        lost_as_zero=True,
+        needs_maxima=True,
+        needs_positive=True,
+    )

@@ -7,6 +7,7 @@ of time, and what arrives later than the oldest age counts as arriving at that a
 """
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from pydantic import Field, model_validator
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import IndexParameters
+from tpstream.policies.base import IndexParameters, SharedPolicy
 from tpstream.policies.index import add
 
 LONGEST = 4
@@ -71,9 +72,6 @@ class CompletionState(NamedTuple):
     owners: Ints
     paid: Floats
     ages: Ints
-
-
-PER_PULL = ("started", "owners", "paid", "ages")
 
 
 def init(problem: Problem, parameters: CompletionParameters) -> CompletionState:
@@ -164,3 +162,21 @@ def expect(state: CompletionState) -> None:
                 state.due[state.owners[slot] - 1] += state.profile[min(age, state.profile.size) - 1]
     for arm in range(state.indices.size):
         state.expected[arm] = state.closed[arm] + state.due[arm] / FINENESS
+
+
+def completion_policy(name: str, decide: Callable[..., int]) -> SharedPolicy:
+    """A policy that weighs open pulls by the profile; what closed ones lost counts as zero."""
+    return SharedPolicy(
+        name=name,
+        parameters=CompletionParameters,
+        init=init,
+        decide=decide,
+        on_pull=on_pull,
+        on_partial=on_partial,
+        on_received=on_received,
+        on_closed=on_closed,
+        per_pull=("started", "owners", "paid", "ages"),
+        lost_as_zero=True,
+        needs_maxima=True,
+        needs_positive=True,
+    )

@@ -5,18 +5,7 @@ import math
 import numpy as np
 
 from tpstream.model.numba_support import compiled
-from tpstream.policies.base import SharedPolicy
-from tpstream.policies.completion import (
-    PER_PULL,
-    CompletionParameters,
-    CompletionState,
-    expect,
-    init,
-    on_closed,
-    on_partial,
-    on_pull,
-    on_received,
-)
+from tpstream.policies.completion import CompletionState, completion_policy, expect
 from tpstream.policies.index import in_turn_or_largest, total
 
 
@@ -40,17 +29,4 @@ def decide(state: CompletionState, round: int, stream: np.random.Generator) -> i
     return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
-    name="completion-ucb",
-    parameters=CompletionParameters,
-    init=init,
-    decide=decide,
-    on_pull=on_pull,
-    on_partial=on_partial,
-    on_received=on_received,
-    on_closed=on_closed,
-    per_pull=PER_PULL,
-    lost_as_zero=True,
-    needs_maxima=True,
-    needs_positive=True,
-)
+POLICY = completion_policy("completion-ucb", decide)

@@ -9,8 +9,7 @@ from pydantic import Field
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import SharedPolicy
-from tpstream.policies.closed_pulls import StartParameters, closed_fields, count_value, share
+from tpstream.policies.closed_pulls import StartParameters, closed_fields, closed_policy, share
 from tpstream.policies.index import in_turn_or_largest
 
 
@@ -40,12 +39,6 @@ def init(problem: Problem, parameters: MossParameters) -> DelayedMossState:
 
 
 @compiled
-def on_closed(state: DelayedMossState, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
-    """Count the pull and its cumulative reward; a part that was lost counts as zero."""
-    count_value(state.closed, state.sums, state.deviations, arm, credited)
-
-
-@compiled
 def index(state: DelayedMossState, arm: int, round: int) -> float:
     """Rbar (x + sqrt((1+a)/2 max(0, ln(t / (K s))) / s)); x is the mean of R / Rbar."""
     closed = state.closed[arm]
@@ -63,13 +56,4 @@ def decide(state: DelayedMossState, round: int, stream: np.random.Generator) -> 
     return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
-    name="delayed-moss",
-    parameters=MossParameters,
-    init=init,
-    decide=decide,
-    on_closed=on_closed,
-    lost_as_zero=True,
-    needs_maxima=True,
-    needs_positive=True,
-)
+POLICY = closed_policy("delayed-moss", MossParameters, init, decide)

@@ -4,39 +4,23 @@ A closed pull counts with what it was credited with, so a part that is lost coun
 """
 
 from dataclasses import replace
-from typing import Any, Literal
-
-from pydantic import Field, model_validator
 
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies import beta_posterior, normal_posterior
-from tpstream.policies.base import IndexParameters, SharedPolicy
+from tpstream.policies.base import SharedPolicy
 from tpstream.policies.best_arm import fill_best, fill_certain
 from tpstream.policies.beta_posterior import BetaPosteriorState
-from tpstream.policies.normal_posterior import PRIOR, VARIANCE, NormalPosteriorState, Prior, Variance
+from tpstream.policies.normal_posterior import NormalPosteriorState
+from tpstream.policies.posterior_choice import PosteriorParameters, choose_posterior
 
 
-class DelayedThompsonParameters(IndexParameters):
-    """Parameters: the posterior of an arm's mean."""
-
-    family: Literal["beta", "gauss"] = Field("beta", description="the posterior: Beta of binary rewards, or normal")
-    variance: Variance = VARIANCE
-    prior: Prior = PRIOR
-
-    @model_validator(mode="after")
-    def _check_family(self) -> "DelayedThompsonParameters":
-        if self.family == "beta" and (self.prior == "none" or self.variance == "empirical"):
-            raise ValueError('family: "beta" has a uniform prior and no variance; leave out prior and variance')
-        return self
-
-
-def init_beta(problem: Problem, parameters: DelayedThompsonParameters) -> BetaPosteriorState:
+def init_beta(problem: Problem, parameters: PosteriorParameters) -> BetaPosteriorState:
     """The state before the first round, for Beta posteriors; a pull is a single group."""
     return beta_posterior.init_posterior(problem, 1, random_ties=parameters.ties == "random")
 
 
-def init_normal(problem: Problem, parameters: DelayedThompsonParameters) -> NormalPosteriorState:
+def init_normal(problem: Problem, parameters: PosteriorParameters) -> NormalPosteriorState:
     """The state before the first round, for a normal posterior; a pull is a single group."""
     return normal_posterior.init_posterior(
         problem, 1, prior=parameters.prior, variance=parameters.variance, random_ties=parameters.ties == "random"
@@ -66,7 +50,7 @@ def show_beta(state: BetaPosteriorState) -> None:
 
 BETA = SharedPolicy(
     name="delayed-thompson",
-    parameters=DelayedThompsonParameters,
+    parameters=PosteriorParameters,
     init=init_beta,
     decide=beta_posterior.decide,
     on_closed=on_closed_beta,
@@ -78,7 +62,7 @@ BETA = SharedPolicy(
 )
 NORMAL = SharedPolicy(
     name="delayed-thompson",
-    parameters=DelayedThompsonParameters,
+    parameters=PosteriorParameters,
     init=init_normal,
     decide=normal_posterior.decide,
     on_closed=on_closed_normal,
@@ -87,17 +71,4 @@ NORMAL = SharedPolicy(
     needs_maxima=True,
     needs_positive=True,
 )
-SIGNED = replace(NORMAL, needs_positive=False)
-UNBOUNDED = replace(SIGNED, needs_maxima=False)
-
-
-def variant(parameters: Any) -> SharedPolicy:
-    """The empirical variance needs no bound, and without a prior no maximum either."""
-    if parameters.family == "beta":
-        return BETA
-    if parameters.variance == "bound":
-        return NORMAL
-    return SIGNED if parameters.prior == "half" else UNBOUNDED
-
-
-POLICY = replace(BETA, variant=variant)
+POLICY = replace(BETA, variant=choose_posterior(BETA, NORMAL))

@@ -22,6 +22,7 @@ from tpstream.policies.groups import (
     count_complete,
     forget_parts,
     is_due,
+    keep_part,
 )
 from tpstream.policies.index import add, in_turn_or_largest, total
 
@@ -100,12 +101,6 @@ def auto_on_pull(state: DelayedUcb1State, arm: int, slot: int, shown: float) -> 
 
 
 @compiled
-def auto_on_partial(state: DelayedUcb1State, arm: int, slot: int, part: int, value: float) -> None:  # noqa: ARG001
-    """Keep the part until its pull is closed."""
-    state.paid[slot, part - 1] += value
-
-
-@compiled
 def auto_on_closed(state: DelayedUcb1State, arm: int, slot: int, credited: float) -> None:
     """Count the pull as ever, and for the choice of the groups."""
     on_closed(state, arm, slot, credited)
@@ -139,7 +134,7 @@ AUTO = replace(
     FIXED,
     decide=auto_decide,
     on_pull=auto_on_pull,
-    on_partial=auto_on_partial,
+    on_partial=keep_part,
     on_closed=auto_on_closed,
     per_pull=("paid",),
     measures=measures,

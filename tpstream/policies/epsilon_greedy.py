@@ -1,7 +1,6 @@
 """Epsilon-greedy: now and then an arm at random, else the arm that looks best."""
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -9,8 +8,7 @@ from pydantic import Field
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import SharedPolicy
-from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, on_closed, on_group
+from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, greedy_policy
 from tpstream.policies.group_means import group_fields
 from tpstream.policies.index import largest
 
@@ -53,18 +51,12 @@ def init(problem: Problem, parameters: EpsilonGreedyParameters) -> EpsilonGreedy
 
 
 @compiled
-def index(state: EpsilonGreedyState, arm: int) -> float:
-    """sum_k mean(Z_k), the estimate of an arm's mean; infinite while a group was never seen."""
-    return float(estimate(state, arm))
-
-
-@compiled
 def decide(state: EpsilonGreedyState, round: int, stream: np.random.Generator) -> int:
     """With probability epsilon min(1, decay / t) any arm, else an arm of the largest estimate."""
     arms = state.indices.size
     epsilon = state.epsilon * min(1.0, state.decay / round)
     for arm in range(arms):
-        state.indices[arm] = index(state, arm)
+        state.indices[arm] = estimate(state, arm)
         state.probabilities[arm] = epsilon / arms
     fill_largest(state, 1.0 - epsilon)
     if stream.random() < epsilon:
@@ -72,15 +64,4 @@ def decide(state: EpsilonGreedyState, round: int, stream: np.random.Generator) -
     return largest(state.indices, state.random_ties, stream)
 
 
-GROUPS = SharedPolicy(
-    name="epsilon-greedy", parameters=EpsilonGreedyParameters, init=init, decide=decide, on_group=on_group
-)
-CLOSED = replace(GROUPS, on_group=None, on_closed=on_closed, lost_as_zero=True)
-
-
-def variant(parameters: Any) -> SharedPolicy:
-    """What is heard."""
-    return CLOSED if parameters.hears == "closed" else GROUPS
-
-
-POLICY = replace(GROUPS, variant=variant)
+POLICY = greedy_policy("epsilon-greedy", EpsilonGreedyParameters, init, decide)

@@ -3,8 +3,7 @@
 The choice waits until there is an estimate of every arm; until then the arms are pulled in turn.
 """
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -12,9 +11,8 @@ from pydantic import Field
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import SharedPolicy
 from tpstream.policies.best_arm import fill_certain
-from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, on_closed, on_group
+from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, greedy_policy
 from tpstream.policies.group_means import group_fields
 from tpstream.policies.index import largest
 
@@ -57,18 +55,12 @@ def init(problem: Problem, parameters: ExploreThenCommitParameters) -> ExploreTh
 
 
 @compiled
-def index(state: ExploreThenCommitState, arm: int) -> float:
-    """sum_k mean(Z_k), the estimate of an arm's mean; infinite while a group was never seen."""
-    return float(estimate(state, arm))
-
-
-@compiled
 def decide(state: ExploreThenCommitState, round: int, stream: np.random.Generator) -> int:
     """The arms in turn for `tries` pulls each, and on until all have estimates; then an arm of the largest one."""
     arms = state.indices.size
     unknown = 0
     for arm in range(arms):
-        state.indices[arm] = index(state, arm)
+        state.indices[arm] = estimate(state, arm)
         unknown += state.unknown[arm]
     if state.choice[0] == NOT_YET and (round <= state.tries * arms or unknown > 0):
         fill_certain(state, (round - 1) % arms)
@@ -83,15 +75,4 @@ def decide(state: ExploreThenCommitState, round: int, stream: np.random.Generato
     return int(state.choice[0])
 
 
-GROUPS = SharedPolicy(
-    name="explore-then-commit", parameters=ExploreThenCommitParameters, init=init, decide=decide, on_group=on_group
-)
-CLOSED = replace(GROUPS, on_group=None, on_closed=on_closed, lost_as_zero=True)
-
-
-def variant(parameters: Any) -> SharedPolicy:
-    """What is heard."""
-    return CLOSED if parameters.hears == "closed" else GROUPS
-
-
-POLICY = replace(GROUPS, variant=variant)
+POLICY = greedy_policy("explore-then-commit", ExploreThenCommitParameters, init, decide)

@@ -5,13 +5,15 @@ hears closed pulls and nothing else. It is infinite until every group was seen o
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import GroupParameters
+from tpstream.policies.base import GroupParameters, SharedPolicy
 from tpstream.policies.group_means import count_group
 from tpstream.policies.index import TIE, total
 
@@ -63,3 +65,12 @@ def fill_largest(state: Any, share: float) -> None:
             state.probabilities[arm] += share / equals if state.random_ties else share
             if not state.random_ties:
                 break
+
+
+def greedy_policy(
+    name: str, parameters: type[EstimateParameters], init: Callable[..., Any], decide: Callable[..., int]
+) -> SharedPolicy:
+    """A policy that hears what `hears` says: groups, of which a part may be one, or closed pulls."""
+    groups = SharedPolicy(name=name, parameters=parameters, init=init, decide=decide, on_group=on_group)
+    closed = replace(groups, on_group=None, on_closed=on_closed, lost_as_zero=True)
+    return replace(groups, variant=lambda chosen: closed if chosen.hears == "closed" else groups)

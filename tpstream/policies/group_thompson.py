@@ -5,30 +5,22 @@ depend on each other make the posterior narrower than it should be.
 """
 
 from dataclasses import replace
-from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies import beta_posterior, normal_posterior
 from tpstream.policies.base import GroupParameters, SharedPolicy
 from tpstream.policies.beta_posterior import BetaPosteriorState
-from tpstream.policies.normal_posterior import PRIOR, VARIANCE, NormalPosteriorState, Prior, Variance
+from tpstream.policies.normal_posterior import NormalPosteriorState
+from tpstream.policies.posterior_choice import FAMILY, Family, PosteriorParameters, choose_posterior
 
 
-class GroupThompsonParameters(GroupParameters):
+class GroupThompsonParameters(PosteriorParameters, GroupParameters):
     """Parameters: the groups, and the posterior of one of them."""
 
-    family: Literal["gauss", "beta"] = Field("gauss", description="the posterior: normal, or Beta of binary rewards")
-    variance: Variance = VARIANCE
-    prior: Prior = PRIOR
-
-    @model_validator(mode="after")
-    def _check_family(self) -> "GroupThompsonParameters":
-        if self.family == "beta" and (self.prior == "none" or self.variance == "empirical"):
-            raise ValueError('family: "beta" has a uniform prior and no variance; leave out prior and variance')
-        return self
+    family: Family = Field("gauss", description=FAMILY)
 
 
 def init_normal(problem: Problem, parameters: GroupThompsonParameters) -> NormalPosteriorState:
@@ -71,8 +63,6 @@ NORMAL = SharedPolicy(
     needs_maxima=True,
     needs_positive=True,
 )
-SIGNED = replace(NORMAL, needs_positive=False)
-UNBOUNDED = replace(SIGNED, needs_maxima=False)
 BETA = SharedPolicy(
     name="group-thompson",
     parameters=GroupThompsonParameters,
@@ -83,15 +73,4 @@ BETA = SharedPolicy(
     needs_maxima=True,
     needs_positive=True,
 )
-
-
-def variant(parameters: Any) -> SharedPolicy:
-    """The empirical variance needs no bound, and without a prior no maximum either."""
-    if parameters.family == "beta":
-        return BETA
-    if parameters.variance == "bound":
-        return NORMAL
-    return SIGNED if parameters.prior == "half" else UNBOUNDED
-
-
-POLICY = replace(NORMAL, variant=variant)
+POLICY = replace(NORMAL, variant=choose_posterior(BETA, NORMAL))

@@ -127,6 +127,12 @@ def forget_parts(state: Any, slot: int) -> None:
 
 
 @compiled
+def keep_part(state: Any, arm: int, slot: int, part: int, value: float) -> None:  # noqa: ARG001
+    """Keep a part until its pull is closed."""
+    state.paid[slot, part - 1] += value
+
+
+@compiled
 def count_complete(state: Any, arm: int, slot: int, credited: float) -> None:
     """Count a closed pull for the variance of its arm, and keep the largest share of Rbar that a group paid.
 

@@ -19,14 +19,15 @@ Schema = dict[str, Any]
 def describe(what: str) -> list[list[str]]:
     """Name, meaning and parameters of every policy, reward model, delay, arrival process or sink."""
     registry = REGISTRIES[what]
-    return [[name, *_about(what, registry.find(name))] for name in registry.names()]
+    return [[name, *_about(what, name, registry.find(name))] for name in registry.names()]
 
 
-def _about(what: str, definition: Any) -> tuple[str, str]:
+def _about(what: str, name: str, definition: Any) -> tuple[str, str]:
     """What a definition is, and its keys; a policy and a reward model are described by their modules."""
     if what == "policies":
         function = getattr(definition, "init", None) or definition.create
-        return _first_line(sys.modules[function.__module__]), keys(definition.parameters)
+        place = REGISTRIES[what].builtin.get(name, function.__module__)  # several built-ins may share one `init`
+        return _first_line(sys.modules[place.partition(":")[0]]), keys(definition.parameters)
     if what == "rewards":
         both = f"{keys(definition.settings)}; each arm: {keys(definition.arm_settings)}"
         return _first_line(sys.modules[definition.settings.__module__]), both
