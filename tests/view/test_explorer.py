@@ -13,6 +13,7 @@ import pytest
 from command import Command, tpstream
 from explorer import unpack, written
 from log_samples import make_events, make_header
+from markupsafe import escape
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, read_log, simulate
@@ -71,11 +72,12 @@ def test_nothing_can_be_loaded_or_run_but_the_page_itself(path: Path) -> None:
 def test_names_from_logs_are_no_markup(tmp_path: Path) -> None:
     """A name cannot end the block of data, the title is escaped, and long names are cut."""
     header = msgspec.structs.replace(make_header(arms=4, policy=HOSTILE[0]), arms=HOSTILE)
-    header.scenario["name"] = HOSTILE[1] + "@DATA@"
+    header.scenario["name"] = HOSTILE[1] + "{{ 7 * 7 }}"
     text = view([written(tmp_path / "hostile.jsonl", None, header)]).text
     assert text.count("<script") == 2
     assert text.count("</script>") == 2
-    assert "alert(1)" not in text.replace(html.escape(HOSTILE[0]), "").replace(html.escape(HOSTILE[1]), "")
+    assert "alert(1)" not in text.replace(escape(HOSTILE[0]), "").replace(escape(HOSTILE[1]), "")
+    assert "{{ 7 * 7 }}" in text
     about, _ = unpack(text)
     assert [len(name) for name in about["logs"][0]["arms"]] == [len(HOSTILE[0]), len(HOSTILE[1]), 7, 200]
 
@@ -189,7 +191,7 @@ def test_the_command_writes_a_page_beside_the_log(tpstream: Command, tmp_path: P
         (("nothing.jsonl",), "nothing.jsonl: cannot read the log: No such file or directory"),
         (("logs/uniform.run-000.jsonl", "--pull", "61"), "there is no pull 61; the log has pulls 1 to 60"),
         (("logs/uniform.run-000.jsonl", "--out", "logs/uniform.run-000.jsonl"), "a page ends in .html"),
-        (("logs/uniform.run-000.jsonl", "--out", "small.toml/page.html"), "cannot write the page"),
+        (("logs/uniform.run-000.jsonl", "--out", "small.toml/page.html"), "small.toml: cannot make this folder"),
     ],
 )
 def test_mistakes_are_one_line(tpstream: Command, words: tuple[str, ...], message: str) -> None:

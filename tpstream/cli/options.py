@@ -47,6 +47,15 @@ def check_figure(path: Path | None) -> Path | None:
     return path
 
 
+def check_page(path: Path | None) -> Path | None:
+    """The path of a page; an error, before anything runs, if no page can be written there."""
+    if path is not None:
+        from tpstream.view.pages import prepare_page
+
+        prepare_page(path)
+    return path
+
+
 ScenarioPath = Annotated[
     str,
     typer.Argument(

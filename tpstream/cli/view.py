@@ -7,18 +7,11 @@ from typing import Annotated
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import OutputFlags, flag, option
+from tpstream.cli.options import OutputFlags, check_page, flag, option
 from tpstream.cli.output import print_json
 
 SEVERAL = "view.html"
 """The name of the page of several logs, unless another is given."""
-
-
-def check_page(path: Path | None) -> Path | None:
-    """The path of a page, if it ends like one: a log that was named by mistake must not be overwritten."""
-    if path is not None and path.suffix not in (".html", ".htm"):
-        raise typer.BadParameter(f"{path}: a page ends in .html")
-    return path
 
 
 @command("Look at it", example="view logs/first/tp-ucb-fr.run-000.jsonl --open")

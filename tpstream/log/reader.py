@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tpstream.view.explorer import Page
+    from tpstream.view.pages import Page
 
 MOST_DRAWN = 200_000
 """Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
@@ -171,7 +171,9 @@ class Log(Displayed):
         Raises
         ------
         LogError
-            If the log breaks a rule without which it cannot be drawn, or the page cannot be written.
+            If the log breaks a rule without which it cannot be drawn.
+        PageError
+            If the page cannot be written.
         """
         from tpstream.view.explorer import view  # noqa: PLC0415 (an import upwards; see docs/design.md)
 

@@ -11,6 +11,7 @@ TpstreamError
  ├─ LogError           a log cannot be written, read or trusted
  ├─ PluginError        a plug-in cannot be loaded, or is not what it says
  ├─ FigureError        a figure cannot be drawn or written
+ ├─ PageError          a page cannot be written
  └─ StudyError         runs of a study failed, or its folder holds another study
 
 What user-written code raises goes through `user_code`, which names whose code it was and what it was doing.
@@ -100,6 +101,10 @@ class PluginError(TpstreamError):
 
 class FigureError(TpstreamError):
     """A figure cannot be drawn or written."""
+
+
+class PageError(TpstreamError):
+    """A page cannot be written."""
 
 
 class StudyError(TpstreamError):

@@ -1,12 +1,6 @@
 """The explorer: one HTML file that shows one or several logs, and loads nothing."""
 
-import base64
-import hashlib
-import html
-import re
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +12,7 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
 from tpstream.view.aggregate import MOST_LAYERS, NEEDED, PER_ARM, Aggregate, Heat
 from tpstream.view.packing import Block
+from tpstream.view.pages import Page, make_page
 from tpstream.view.pulls import PullParts, choose, read_batches, read_parts, summarised
 from tpstream.view.words import Units, clean, divergence, facts, notes, scenario_name
 
@@ -28,36 +23,6 @@ ARM_COLOURS = (*COLOURS[:7], OTHERS[2], OTHERS[6], OTHERS[8])
 MOST_LOGS = 8
 SHADES = 255
 """Levels of a heat map's colours for reward."""
-
-
-class Page:
-    """A page that shows logs; get one from `Log.view` or from `view`.
-
-    Parameters
-    ----------
-    text
-        The HTML.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return f"Page of {len(self.text) / 1e6:.2f} MB; write(PATH) writes it, a notebook shows it"
-
-    def _repr_html_(self) -> str:
-        frame = '<iframe style="width:100%;height:900px;border:0" sandbox="allow-scripts allow-downloads" srcdoc="'
-        return f'{frame}{html.escape(self.text)}"></iframe>'
-
-    def write(self, path: str | Path) -> Path:
-        """Write the page to a file, and make the folders that are missing; returns the path."""
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise LogError(f"{path}: cannot write the page: {error.strerror}; choose another place") from error
-        return path
 
 
 def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
@@ -105,9 +70,8 @@ def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
             }
         )
     colours = list(ARM_COLOURS)
-    return Page(
-        _html(" and ".join(one["title"] for one in described), block.text({"logs": described, "colours": colours}))
-    )
+    title, data = " and ".join(one["title"] for one in described), block.text({"logs": described, "colours": colours})
+    return make_page("explorer.html", styles=["explorer.css"], scripts=SCRIPTS, title=title, data=data)
 
 
 def _read(log: Log) -> Aggregate:
@@ -228,28 +192,3 @@ def _add_parts(block: Block, prefix: str, aggregate: Aggregate, parts: PullParts
     block.add(f"{prefix}.value", np.nan_to_num(parts.value), "f4")
     if parts.indices is not None:
         block.add(f"{prefix}.indices", parts.indices[:, own], "f4")
-
-
-def _html(name: str, data: str) -> str:
-    """The page with its style, its script and the data; a hash for each lets the browser run nothing else."""
-    folder = files("tpstream.view") / "page"
-    style = (folder / "explorer.css").read_text(encoding="utf-8")
-    script = "\n".join((folder / file).read_text(encoding="utf-8") for file in SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
-    )
-    texts = {"TITLE": html.escape(name), "POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": data}
-    page = (folder / "explorer.html").read_text(encoding="utf-8")
-    return re.sub("@([A-Z]+)@", lambda place: texts[place[1]], page)  # all at once: a text may look like a place
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
