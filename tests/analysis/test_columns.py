@@ -7,7 +7,8 @@ from command import Command, tpstream
 from studies import small
 
 from tpstream import compare, league, log_regret, trial
-from tpstream.analysis.columns import TABLES, printed_meaning
+from tpstream.analysis.columns import TABLES
+from tpstream.analysis.printed import printed_meaning
 
 __all__ = ["tpstream"]
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"

@@ -8,7 +8,7 @@ import pytest
 from command import Command, tpstream
 
 from tpstream import Scenario, compare
-from tpstream.cli.output import show_value
+from tpstream.analysis.printed import show_value
 
 __all__ = ["tpstream"]
 LOSSES = ("--set", 'delays=[{kind="missing",p=0.2},{kind="geometric",p=0.3}]', "--set", "window=30")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Show = Literal["text", "count", "amount", "money", "difference", "share", "percent", "seconds", "time", "factor"]
-"""How a value is written for people; see `show_value` in cli/output.py."""
+"""How a value is written for people; see `show_value` in printed.py."""
 
 
 @dataclass(frozen=True)
@@ -371,15 +371,3 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     ),
 }
 """The columns of every table, by its name."""
-
-
-def printed_meaning(column: Column) -> str:
-    """What is printed under a column's title: of an interval, both ends stand under the title of its lower one."""
-    both = column.interval is not None and column.interval[0] == column.name
-    return column.meaning.removeprefix("lower end of ") if both else column.meaning
-
-
-def describe_printed(table: str) -> str:
-    """The columns that commands print of this table, in words and each on a line of its own, for their help."""
-    printed = [f"- {one.title}: {printed_meaning(one)}." for one in TABLES[table] if one.title]
-    return "\n\n".join(["The columns:", *printed])

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from tpstream.analysis.printed import amount
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
-from tpstream.cli.output import NO_PROOF, amount, pick, print_json, print_table
+from tpstream.cli.output import NO_PROOF, pick, print_json, print_table
 
 
 @command("Simulate", example="validate setting-1 --set span=200")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.columns import describe_printed
+from tpstream.analysis.printed import describe_printed, show_row
 from tpstream.cli.app import command
 from tpstream.cli.options import Figure, FolderFlags, Jobs, OutputFlags, Plugins, Seed, cores, load_plugins, option
-from tpstream.cli.output import print_json, print_table, records, report_failures, show_row
+from tpstream.cli.output import print_json, print_table, records, report_failures
 from tpstream.cli.study import CODES, prepared, show_places
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.columns import describe_printed
+from tpstream.analysis.printed import describe_printed, show_row
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Figure,
@@ -28,7 +28,6 @@ from tpstream.cli.output import (
     print_money,
     print_table,
     records,
-    show_row,
     write_table,
 )
 

@@ -1,7 +1,6 @@
 """How commands show their results: progress on standard error, tables and JSON on standard output, files of tables."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpstream.analysis.columns import TABLES, Show
-from tpstream.model.units import plural
+from tpstream.analysis.printed import last_money, money_rows, show_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 WIDE = 120
 """The width of a table that goes to a file or another program."""
-LARGE = 10_000
-"""From here on a number is shown without decimals."""
 FAILED = 1
 """The exit code of a study in which runs failed; the others are in its results."""
 MOST_SHOWN = 10
@@ -164,67 +160,9 @@ def broken_cell(cell: str, width: int | None) -> str:
     return cell if width is None else "\n".join(next((way for way in ways if max(map(len, way)) <= width), [cell]))
 
 
-def amount(value: float, form: str = ",.1f", large: float = LARGE) -> str:
-    """A number in this format, without decimals if it is large."""
-    return f"{value:,.0f}" if abs(value) >= large else f"{value:{form}}"
-
-
-def interval(low: float, high: float) -> str:
-    """An interval as it stands in tables."""
-    return f"{amount(low)} to {amount(high)}"
-
-
-def show_value(value: float | str | None, show: Show, currency: str = "") -> str:
-    """A value of a table as people read it; "none" where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "" if show == "factor" else "none"
-    if isinstance(value, str):
-        return value
-    if show == "seconds":
-        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
-    forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%", "time": ",.1f"}
-    if show == "money":
-        return f"{currency} {amount(value, ',.2f', large=1000)}".lstrip()
-    if show == "factor":
-        return f"{value:,.1f}x" if math.isfinite(value) else ""
-    return amount(value) if show == "amount" else f"{value:{forms[show]}}"
-
-
-def show_row(table: str, row: Mapping[Any, Any], currency: str = "", time_unit: str | None = None) -> dict[str, str]:
-    """A row of a table (see analysis/columns.py) as it is printed: texts by title, intervals in brackets.
-
-    The unit of time, if there is one, is added to the titles of columns that are times.
-    """
-    cells = {}
-    for column in TABLES[table]:
-        if not column.title or column.name not in row:
-            continue
-        cells[column.title] = show_value(row[column.name], column.show, currency)
-        if column.interval is None:
-            continue
-        low, high = (show_value(row[end], column.show) for end in column.interval)
-        known = row.get("runs", 2) > 1 and "none" not in (low, high)
-        if column.name in column.interval:
-            cells[column.title] = f"{low} to {high}" if known else "needs 2 runs"
-        elif known:
-            cells[column.title] += f" ({low} to {high})"
-    if time_unit is None:
-        return cells
-    times = {column.title for column in TABLES[table] if column.show == "time"}
-    return {f"{title} ({plural(time_unit)})" if title in times else title: cell for title, cell in cells.items()}
-
-
 def print_money(result: "Study | Sweep | LogRegret", title: str, cells: Sequence[str] = ()) -> None:
-    """Print the table `money` after the last round, where rewards are money; `cells` are the paths of a sweep.
-
-    What is late or lost is left out where nothing is.
-    """
-    if result.currency is None:
-        return
-    table = last_money(result, cells)
-    hidden = [name for name in ("late", "lost_parts") if not table[name].any()]
-    found = table.drop(columns=hidden).to_dict("records")
-    rows = [{path: str(row[path]) for path in cells} | show_row("money", row, result.currency) for row in found]
+    """Print the table `money` after the last round, where rewards are money; `cells` are the paths of a sweep."""
+    rows = [] if result.currency is None else money_rows(result.money(), result.currency, cells)
     if rows:
         print_table(rows, title)
 
@@ -239,16 +177,11 @@ def print_paired_money(study: "Study", against: str) -> None:
     print_table(rows, title=f"money against {against}, run by run")
 
 
-def last_money(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> "pd.DataFrame":
-    """The rows of the table `money` for the last round."""
-    return result.money().drop_duplicates([*cells, "policy"], keep="last")
-
-
 def money_json(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:
     """The currency and the tables of money after the last round, for JSON; null and no rows where there is none."""
     found = {
         "currency": result.currency,
-        "money": [] if result.currency is None else records(last_money(result, cells)),
+        "money": [] if result.currency is None else records(last_money(result.money(), cells)),
     }
     contrasts = getattr(result, "money_contrasts", None)  # runs of logs are not paired
     if contrasts is None:

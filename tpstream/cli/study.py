@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.columns import describe_printed
+from tpstream.analysis.printed import amount, describe_printed, interval, show_row
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Figure,
@@ -27,9 +27,7 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import (
     NO_PROOF,
-    amount,
     in_currency,
-    interval,
     money_json,
     print_json,
     print_money,
@@ -38,7 +36,6 @@ from tpstream.cli.output import (
     records,
     report_failures,
     show_progress,
-    show_row,
     write_table,
 )
 

@@ -1,0 +1,89 @@
+"""How tables are written for people, by what columns.py says: texts by title, and intervals in brackets."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tpstream.analysis.columns import TABLES, Column, Show
+from tpstream.model.units import plural
+
+if TYPE_CHECKING:
+    import pandas as pd  # slow to load, and help texts need this module
+
+LARGE = 10_000
+"""From here on a number is shown without decimals."""
+
+
+def amount(value: float, form: str = ",.1f", large: float = LARGE) -> str:
+    """A number in this format, without decimals if it is large."""
+    return f"{value:,.0f}" if abs(value) >= large else f"{value:{form}}"
+
+
+def interval(low: float, high: float) -> str:
+    """An interval as it stands in tables."""
+    return f"{amount(low)} to {amount(high)}"
+
+
+def show_value(value: float | str | None, show: Show, currency: str = "") -> str:
+    """A value of a table as people read it; "none" where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "" if show == "factor" else "none"
+    if isinstance(value, str):
+        return value
+    if show == "seconds":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
+    forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%", "time": ",.1f"}
+    if show == "money":
+        return f"{currency} {amount(value, ',.2f', large=1000)}".lstrip()
+    if show == "factor":
+        return f"{value:,.1f}x" if math.isfinite(value) else ""
+    return amount(value) if show == "amount" else f"{value:{forms[show]}}"
+
+
+def show_row(table: str, row: Mapping[Any, Any], currency: str = "", time_unit: str | None = None) -> dict[str, str]:
+    """A row of a table as it is printed: texts by title, intervals in brackets.
+
+    The unit of time, if there is one, is added to the titles of columns that are times.
+    """
+    cells = {}
+    for column in TABLES[table]:
+        if not column.title or column.name not in row:
+            continue
+        cells[column.title] = show_value(row[column.name], column.show, currency)
+        if column.interval is None:
+            continue
+        low, high = (show_value(row[end], column.show) for end in column.interval)
+        known = row.get("runs", 2) > 1 and "none" not in (low, high)
+        if column.name in column.interval:
+            cells[column.title] = f"{low} to {high}" if known else "needs 2 runs"
+        elif known:
+            cells[column.title] += f" ({low} to {high})"
+    if time_unit is None:
+        return cells
+    times = {column.title for column in TABLES[table] if column.show == "time"}
+    return {f"{title} ({plural(time_unit)})" if title in times else title: cell for title, cell in cells.items()}
+
+
+def last_money(money: "pd.DataFrame", cells: Sequence[str] = ()) -> "pd.DataFrame":
+    """The rows of the table `money` for the last round; `cells` are the paths of a sweep."""
+    return money.drop_duplicates([*cells, "policy"], keep="last")
+
+
+def money_rows(money: "pd.DataFrame", currency: str, cells: Sequence[str] = ()) -> list[dict[str, str]]:
+    """The rows of the table `money` for the last round as they are printed; without late and lost where nothing is."""
+    table = last_money(money, cells)
+    hidden = [name for name in ("late", "lost_parts") if not table[name].any()]
+    found = table.drop(columns=hidden).to_dict("records")
+    return [{path: str(row[path]) for path in cells} | show_row("money", row, currency) for row in found]
+
+
+def printed_meaning(column: Column) -> str:
+    """What is printed under a column's title: of an interval, both ends stand under the title of its lower one."""
+    both = column.interval is not None and column.interval[0] == column.name
+    return column.meaning.removeprefix("lower end of ") if both else column.meaning
+
+
+def describe_printed(table: str) -> str:
+    """The columns that commands print of this table, in words and each on a line of its own, for their help."""
+    printed = [f"- {one.title}: {printed_meaning(one)}." for one in TABLES[table] if one.title]
+    return "\n\n".join(["The columns:", *printed])
