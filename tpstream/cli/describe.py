@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from tpstream.analysis.printed import amount
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
 from tpstream.cli.output import NO_PROOF, pick, print_json, print_table
@@ -21,37 +20,22 @@ def validate(
     ] = False,
 ) -> None:
     """Check a scenario file and say what it describes."""
-    from tpstream.analysis.regret import no_best_arm
-    from tpstream.rewards.trace import TraceArm, uncertain_lead
-    from tpstream.scenario.warnings import describe_duration
+    from tpstream.scenario.description import WORDS, describe_scenario
 
     chosen = flags.load()
-    duration = describe_duration(chosen.build_world(chosen.seed, 0), chosen.time_unit)
     choices = [chosen.policy(name) for name in flags.policies] if flags.policies else chosen.choices()
-    OutputFlags().warn(chosen.warnings(flags.policies))
+    found = describe_scenario(chosen, choices)
+    OutputFlags().warn(found.warnings)
     if as_json:
         print_json(chosen.resolved())
         return
-    problem = chosen.problem()
-    typer.echo(f"{chosen.name}: valid. {problem.arms} arms, {problem.horizon:,} rounds.")
-    typer.echo(f"{duration[0].upper()}{duration[1:]}.")
-    typer.echo(
-        "(A pull is one decision, e.g. a patient or a customer; a part is one payment, visit or other result of it.)"
-    )
-    rows = [
-        {"arm": name, "mean": amount(mean, ".6g", 1e5), "maximum": amount(maximum, ".6g", 1e5)}
-        for name, mean, maximum in zip(problem.names, chosen.means, problem.maxima, strict=True)
-    ]
-    recorded = [arm for arm in chosen.build_rewards().arms if isinstance(arm, TraceArm)]
-    for row, arm in zip(rows, recorded, strict=False):
-        row |= {"rows": f"{len(arm.rows):,}", "standard error of the mean": amount(arm.standard_error, ".3g", 1e5)}
-    print_table(rows)
-    tied = no_best_arm(problem.names, chosen.means)
-    if tied is not None:
-        typer.echo(f"note: {tied}")
-    uncertain = uncertain_lead(problem.names, recorded) if recorded and tied is None else None
-    if uncertain is not None:
-        typer.echo(f"note: {uncertain}")
+    typer.echo(f"{chosen.name}: valid. {found.size}.")
+    typer.echo(found.duration)
+    typer.echo(found.kinds)
+    typer.echo(f"({WORDS})")
+    print_table(found.arms)
+    for note in found.notes:
+        typer.echo(f"note: {note}")
     typer.echo("policies: " + ", ".join(choice.label for choice in choices))
 
 

@@ -116,8 +116,7 @@ def _show_origin(stored: "StoredStudy", folder: Path, output: OutputFlags) -> No
     about = stored.about
     output.add("command", *about["commands"])
     output.add("versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
-    code = {file for one in about["policies"].values() for file in one["code"] or {}}
-    code |= {file for files in about["code"].values() for file in files}
+    code = set(stored.origin.code)
     kept = {name for name in code if (folder / CODE / name).is_file()}
     output.add(f"plug-in code kept in {CODE}/", ", ".join(sorted(kept)) or None)
     output.add("packages and other files that it uses", ", ".join(sorted(code - kept)) or None)

@@ -4,9 +4,10 @@ What the store lacks is run and kept, and the results are built from the store. 
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Unpack, runtime_checkable
@@ -17,7 +18,7 @@ import numpy as np
 from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
 from tpstream.experiment.executors import Chunker, count_workers, run_chunks
-from tpstream.experiment.folder import export, open_folder
+from tpstream.experiment.folder import Origin, export, open_folder, origin_of
 from tpstream.experiment.plan import Plan, list_work, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
@@ -173,7 +174,11 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
                 store.keep(some)
                 failed = failed or any(one.failure is not None for one in some)
         cells = cells or summarize_cells(plan, commands=failed)
-        return [stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log) for cell in cells]
+        kept = RunOptions(log=plan.options.log, measurer=plan.options.measurer)  # without progress and sinks
+        origin = partial(origin_of, replace(plan, options=kept))
+        return [
+            stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log, origin) for cell in cells
+        ]
 
 
 def find_obstacle(plan: Plan, work: Sequence[Chunk], executor: Executor | None) -> Obstacle | None:
@@ -185,11 +190,17 @@ def find_obstacle(plan: Plan, work: Sequence[Chunk], executor: Executor | None) 
 
 
 def stored_study(
-    store: Store, cell: CellSummary, runs: range, seed: int, rounds: Sequence[int], log: LogOptions | None
+    store: Store,
+    cell: CellSummary,
+    runs: range,
+    seed: int,
+    rounds: Sequence[int],
+    log: LogOptions | None,
+    origin: Callable[[], Origin],
 ) -> Study:
     """The result of a cell from what the store has of these runs."""
     records = {label: store.records(one.result_key, runs) for label, one in cell.policies.items()}
-    return make_study(cell, records, seed, rounds, log)
+    return make_study(cell, records, seed, rounds, log, origin)
 
 
 def run_once(
@@ -218,7 +229,14 @@ def run_once(
         found[choice.label] = Records(np.full(len(fine), run), measures, seconds, failures)
     failed = any(result.failure is not None for result in results)
     cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed, commands=failed)
-    return make_study(cell, found, seed, rounds, options.log)
+    return make_study(cell, found, seed, rounds, options.log, partial(_origin_of_run, scenario, requests, run, seed))
+
+
+def _origin_of_run(scenario: Scenario, requests: Sequence[PolicyRequest], run: int, seed: int) -> Origin:
+    """How a single run was made: as a study of one run."""
+    return origin_of(
+        Plan(scenario, tuple(requests), {}, (), seed, range(run, run + 1), (), RunOptions(), compiled=True)
+    )
 
 
 def summarize_cells(plan: Plan, *, commands: bool) -> list[CellSummary]:
@@ -267,7 +285,12 @@ def summarize(
 
 
 def make_study(
-    cell: CellSummary, records: Mapping[str, Records], seed: int, rounds: Sequence[int], log: LogOptions | None
+    cell: CellSummary,
+    records: Mapping[str, Records],
+    seed: int,
+    rounds: Sequence[int],
+    log: LogOptions | None,
+    origin: Callable[[], Origin],
 ) -> Study:
     """The result of a cell from its runs by policy; `rounds` are those that were asked for besides the last."""
     return Study(
@@ -286,6 +309,7 @@ def make_study(
         ),
         currency=cell.currency,
         round_title=cell.round_title,
+        origin=origin,
     )
 
 

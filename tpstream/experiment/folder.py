@@ -11,14 +11,17 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
 from tpstream.log.schema import package_versions
-from tpstream.model.errors import StudyError
+from tpstream.model.errors import StudyError, TpstreamError
+from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote
 from tpstream.scenario.overrides import Labelled
 from tpstream.scenario.source_code import file_hash, source_files
@@ -37,6 +40,27 @@ GROWS = ("policies", "sweep", "runs", "logs", "log_format", "commands", "shown",
 """What may be another in a later command: policies, values of a sweep and runs can be added."""
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """How a study was made."""
+
+    about: Mapping[str, Any]
+    """What study.json says: scenario, seed, versions, policies, commands, ..."""
+    world: Description | None
+    """The study's world in words; None if pulls cannot be drawn from it, or an older tpstream made the folder."""
+
+    @property
+    def code(self) -> list[str]:
+        """The files and packages of users' code that the runs depend on."""
+        found = {file for one in self.about["policies"].values() for file in one["code"] or {}}
+        return sorted(found | {file for files in self.about["code"].values() for file in files})
+
+
+def origin_of(plan: Plan) -> Origin:
+    """How the study of this plan is made."""
+    return Origin(describe_study(plan), describe_world(plan))
+
+
 def open_folder(folder: Path, plan: Plan, cells: Sequence[Mapping[str, Any]]) -> Plan:
     """Make the folder a study's, or go on with the study that it holds; raises if that is another one.
 
@@ -45,7 +69,8 @@ def open_folder(folder: Path, plan: Plan, cells: Sequence[Mapping[str, Any]]) ->
     """
     if folder.exists() and not folder.is_dir():
         raise StudyError(f"{folder}: is a file; give a folder for the study")
-    place, wanted = folder / NAME, describe_study(plan) | {"shown": {"runs": _ends(plan.runs), "cells": list(cells)}}
+    shown = {"runs": _ends(plan.runs), "cells": list(cells), "world": msgspec.to_builtins(describe_world(plan))}
+    place, wanted = folder / NAME, describe_study(plan) | {"shown": shown}
     if place.exists():
         kept = read_description(folder)
         _refuse_another(folder, kept, wanted)
@@ -89,6 +114,15 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "commands": [shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])],
     }
     return {**about, "hash": hash_of({key: value for key, value in about.items() if key not in GROWS})}
+
+
+def describe_world(plan: Plan) -> Description | None:
+    """The study's world in words; None if pulls cannot be drawn from it, which the runs will tell."""
+    try:
+        choices = [one.choose(plan.scenario.problem(), plan.scenario.folder) for one in plan.requests]
+        return describe_scenario(plan.scenario, choices)
+    except TpstreamError:
+        return None
 
 
 def read_description(folder: Path) -> dict[str, Any]:

@@ -1,31 +1,38 @@
 """A study's folder read again: its tables from the stored runs alone, without scenario, data files or plug-ins."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tpstream.experiment.compare import CellSummary, stored_study
-from tpstream.experiment.folder import NAME, read_description
+from tpstream.experiment.folder import NAME, Origin, read_description
 from tpstream.experiment.result import Study
 from tpstream.experiment.store import NAME as STORE, Store
 from tpstream.experiment.sweep import Sweep
 from tpstream.model.errors import StudyError, did_you_mean
 from tpstream.model.units import count_of
 from tpstream.run.options import LogOptions
+from tpstream.scenario.description import Description
 
 
 @dataclass(frozen=True, eq=False)
 class StoredStudy:
     """What a folder holds: the result of every cell as its last command gave it, and how it was made."""
 
-    about: dict[str, Any]
-    """The content of study.json: scenario, seed, versions, commands, ..."""
+    origin: Origin
     cells: tuple[CellSummary, ...]
     studies: tuple[Study, ...]
     runs: range
     """The runs of every policy that the last command asked for."""
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """The content of study.json: scenario, seed, versions, commands, ..."""
+        return self.origin.about
 
     @property
     def finished(self) -> int:
@@ -106,11 +113,12 @@ def _read(folder: Path) -> StoredStudy:
         shown, seed, rounds = about["shown"], int(about["seed"]), [int(one) for one in about["rounds"]]
         cells = msgspec.convert(shown["cells"], tuple[CellSummary, ...])
         runs, place = range(*shown["runs"]), about["logs"]
+        origin = partial(Origin, about, msgspec.convert(shown.get("world"), Description | None))
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise StudyError(f"{folder / NAME}: is damaged ({error}); repeat the study's command") from None
     log = LogOptions(Path(place), about["log_format"]) if place and Path(place).is_dir() else None
     if not (folder / STORE).is_file():
         raise StudyError(f"{folder}: has no {STORE}, where finished runs are kept; repeat the study's command")
     with Store(folder) as store:
-        studies = tuple(stored_study(store, cell, runs, seed, rounds, log) for cell in cells)
-    return StoredStudy(about, cells, studies, runs)
+        studies = tuple(stored_study(store, cell, runs, seed, rounds, log, origin) for cell in cells)
+    return StoredStudy(origin(), cells, studies, runs)

@@ -1,6 +1,6 @@
 """What a study found: the measures of every run, and the tables and figures made from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, reduce
 from itertools import combinations
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from tpstream.experiment.folder import Origin
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +52,8 @@ class Study(PolicyTables):
         How amounts of money are written, empty if no currency is given; None if rewards are not money.
     round_title
         The title of an axis of rounds, with the time that one takes if that is known.
+    origin
+        A function that tells how the study was made; None for one that was put together by hand.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Study(PolicyTables):
     failures: tuple[FailedRun, ...] = ()
     currency: str | None = None
     round_title: str = "round"
+    origin: "Callable[[], Origin] | None" = None
     _cache: dict[str, tuple[Floats, Ints]] = field(default_factory=dict, repr=False)
 
     def measure(self, policy: str, name: str) -> NDArray[Any]:
