@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
@@ -263,12 +264,18 @@ def test_two_logs_side_by_side(show: Show, log: Log, tmp_path: Path) -> None:
 
 
 def test_a_picture_can_be_saved(show: Show, log: Log, tmp_path: Path) -> None:
-    """The button gives a PNG file."""
+    """The buttons give a PNG and an SVG file; the SVG has the titles as text, and shows the same when it is opened."""
     shown = show(log)
-    with shown.page.expect_download() as download:
-        shown.page.locator("#heat").get_by_role("button", name="save picture").click()
-    download.value.save_as(tmp_path / "heat.png")
+    for form in ("png", "svg"):
+        with shown.page.expect_download() as download:
+            shown.page.locator("#heat").get_by_role("button", name=f"save {form.upper()}").click()
+        download.value.save_as(tmp_path / f"heat.{form}")
     assert (tmp_path / "heat.png").read_bytes()[:4] == b"\x89PNG"
+    drawing = ET.parse(tmp_path / "heat.svg").getroot()  # noqa: S314 (our own page wrote it)
+    texts = [str(node.text) for node in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0].startswith("When the parts of a pull arrive: ")
+    assert "Age at arrival, in days, over the time of the pull" in texts
+    assert (drawing.get("width"), drawing.get("height")) == ("900", "602")
 
 
 def test_logs_with_little_in_them(show: Show, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tpstream.view.pages import Page, make_page
 from tpstream.view.pulls import PullParts, choose, read_batches, read_parts, summarised
 from tpstream.view.words import Units, clean, divergence, facts, notes, scenario_name
 
-SCRIPTS = ("data.js", "canvas.js", "curves.js", "heat.js", "pull.js", "page.js")
+SCRIPTS = ("data.js", "canvas.js", "curves.js", "heat.js", "pull.js", "save.js", "page.js")
 """The files of the page's script, in this order."""
 ARM_COLOURS = (*COLOURS[:7], OTHERS[2], OTHERS[6], OTHERS[8])
 """Of the colours of the figures, ten that are far from each other; black is left out, since a page may be dark."""

@@ -114,7 +114,7 @@ class Panel {
     const unit = this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
     ink.textAlign = "left";
     ink.fillStyle = colours.quiet;
-    for (const time of ticks(this.from, this.to, this.width / 95)) {
+    for (const time of ticks(this.from, this.to, this.width / 70)) {
       const text = tickText(time), size = ink.measureText(text).width, x = this.x(time);
       const start = Math.max(this.left - 10, Math.min(x - size / 2, this.left + this.width - size));
       ink.fillRect(Math.round(x), this.top + this.height, 1, 4);

@@ -79,8 +79,7 @@ function buildFigure(figure) {
   }
   updates.push(() => { about.textContent = figure.about(logs[0]); });
   const missing = logs.map((log) => figure.missing && figure.missing(log)).filter(Boolean).map((text) => element("p", { class: "note" }, text));
-  const save = element("button", { type: "button", onclick: () => savePicture(figure, own) }, "save picture");
-  const head = element("div", { class: "head" }, element("h2", {}, figure.title), ...(own.length ? [save] : []));
+  const head = element("div", { class: "head" }, element("h2", {}, figure.title), ...(own.length ? [saveButtons(figure, own)] : []));
   const section = element("section", { id: figure.id }, head, ...(own.length ? [about] : []), ...missing);
   if (figure.choices && own.length) {
     const buttons = figure.choices().map(([key, value, text]) => {
@@ -98,7 +97,7 @@ function buildPull() {
   const panel = new Panel(page.logs[0], life), words = element("div", { "aria-live": "polite", id: "story" }), decision = element("div", { id: "decision" });
   const step = (by) => () => stepPull(by);
   const before = element("button", { type: "button", onclick: step(-1) }, "← previous"), after = element("button", { type: "button", onclick: step(1) }, "next →");
-  const head = element("div", { class: "head" }, element("h2", {}, "One pull's life"), element("span", {}, before, " ", after, " ", element("button", { type: "button", onclick: () => savePicture({ id: "pull", title: "One pull's life" }, [panel]) }, "save picture")));
+  const head = element("div", { class: "head" }, element("h2", {}, "One pull's life"), element("div", { class: "choices" }, before, after, saveButtons({ id: "pull", title: "One pull's life" }, [panel])));
   const about = element("p", { class: "quiet" }, "Bars are parts at the time of their arrival: in the arm's colour if credited, red if too late; crosses are lost parts. Click a figure above, or type a number into the search, to see another pull.");
   byId("main").append(element("section", { id: "pull" }, head, about, words, panel.node, decision, lazyTable("Table of the parts", () => fillTable(current() ? partTable(current()) : { head: [], rows: [] }))));
   updates.push(() => {
@@ -114,36 +113,6 @@ function stepPull(by) {
   const log = page.logs[state.pull.log], numbers = log.array("parts.pull"), place = lowerBound(numbers, state.pull.pull);
   const next = numbers[place] === state.pull.pull || by < 0 ? place + by : place;
   if (next >= 0 && next < numbers.length) showPull(state.pull.log, numbers[next]);
-}
-
-// All panels of a figure below each other, with titles, as a PNG file.
-function savePicture(figure, own) {
-  const ratio = 2, width = 900, canvas = document.createElement("canvas"), ink = canvas.getContext("2d"), colours = theme();
-  canvas.width = width * ratio;
-  canvas.height = own.reduce((sum, panel) => sum + panel.spec.height + 26, 40) * ratio;
-  let top = 40;
-  const pieces = own.map((panel) => {
-    const piece = document.createElement("canvas");
-    piece.width = width * ratio; piece.height = panel.spec.height * ratio;
-    panel.paint(piece.getContext("2d"), width, ratio);
-    return piece;
-  });
-  ink.setTransform(ratio, 0, 0, ratio, 0, 0);
-  ink.fillStyle = colours.back; ink.fillRect(0, 0, width, canvas.height);
-  ink.fillStyle = colours.text; ink.font = "600 17px system-ui, 'DejaVu Sans', sans-serif";
-  ink.fillText(`${figure.title}: ${byId("title").textContent}`, 12, 26, width - 24);
-  own.forEach((panel, i) => {
-    ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.fillStyle = colours.text;
-    ink.fillText(panel.node.firstChild.textContent, 12, top + 16, width - 24);
-    ink.drawImage(pieces[i], 0, top + 22, width, panel.spec.height);
-    top += panel.spec.height + 26;
-  });
-  canvas.toBlob((blob) => {
-    const link = element("a", { href: URL.createObjectURL(blob), download: `${figure.id}.png` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  });
-  redraw();
 }
 
 function listen() {
