@@ -25,6 +25,9 @@ from tpstream.view.explorer import MOST_LOGS, view
 __all__ = ["tpstream"]
 HOSTILE = ["</script><script>alert(1)</script>", "\"'<img src=x onerror=alert(1)>", "\u202egnp.exe\u0000", "n" * 10_000]
 
+SVG_NAME = "http://www.w3.org/2000/svg"
+"""Saved pictures name the language that they are written in; nothing is loaded from there."""
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -65,7 +68,8 @@ def test_nothing_can_be_loaded_or_run_but_the_page_itself(path: Path) -> None:
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    assert re.findall(r"https?://|<link|@import|\bsrc=|\bon\w+=\"", text) == []
+    loads = re.findall(r"https?://|<link|@import|\bsrc=|\bon\w+=\"", text.replace(SVG_NAME, ""))
+    assert loads == []
     assert len(text) < 150_000
 
 
