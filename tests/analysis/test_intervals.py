@@ -1,11 +1,14 @@
 """Intervals of bounded quantities respect their bounds and cover as stated."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 from studies import small
 
 from tpstream import trial
-from tpstream.analysis.intervals import t_interval
+from tpstream.analysis.intervals import paired_share_interval, t_interval, wilson_interval
 
 REPETITIONS = 20_000
 """With a fixed seed; the standard error of a coverage of 95 % is 0.0015, of 80 % 0.0028."""
@@ -57,3 +60,55 @@ def test_intervals_of_a_trial_are_possible(runs: int) -> None:
     assert choices["patients_high"].max() <= 40
     curve = found.allocation("ucb1")
     assert 0 <= curve.low.min() <= curve.high.max() <= 1
+
+
+def pairs(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+    """Runs by how many of them have a 1 in both, in one only, and in none."""
+    return np.repeat([1.0, 1.0, 0.0, 0.0], [both, first, second, neither]), np.repeat(
+        [1.0, 0.0, 1.0, 0.0], [both, first, second, neither]
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((36, 12, 2, 0), (0.2, 0.0569, 0.3404)), ((54, 0, 0, 0), (0.0, -0.0664, 0.0664)), ((0, 30, 0, 0), (1, 0.8395, 1))],
+)
+def test_differences_of_paired_shares(counts: tuple[int, int, int, int], expected: tuple[float, float, float]) -> None:
+    """The interval is Newcombe's (1998, table III, method 10), and has a width if all pairs are equal."""
+    found = paired_share_interval(*pairs(*counts))
+    assert [float(found.mean), float(found.low), float(found.high)] == pytest.approx(expected, abs=5e-5)
+
+
+def newcombe(e: int, f: int, g: int, h: int) -> tuple[float, float]:
+    """Method 10 as it is printed: A, B and C of the corrected correlation, then delta and epsilon."""
+    n = e + f + g + h
+    a, b = (e + f) * (g + h) * (e + g) * (f + h), e * h - f * g
+    c = b - n / 2 if b > n / 2 else 0.0 if b >= 0 else b
+    phi = c / math.sqrt(a) if a else 0.0
+    (l2, u2), (l3, u3) = wilson_interval(e + f, n), wilson_interval(e + g, n)
+    p2, p3 = (e + f) / n, (e + g) / n
+    delta = math.sqrt((p2 - l2) ** 2 - 2 * phi * (p2 - l2) * (u3 - p3) + (u3 - p3) ** 2)
+    epsilon = math.sqrt((u2 - p2) ** 2 - 2 * phi * (u2 - p2) * (p3 - l3) + (p3 - l3) ** 2)
+    return (f - g) / n - delta, (f - g) / n + epsilon
+
+
+@given(st.lists(st.integers(0, 12), min_size=4, max_size=4).filter(any))
+def test_differences_of_paired_shares_are_possible(counts: list[int]) -> None:
+    """The interval is the printed one, stays between -1 and 1, and turns round when the two are exchanged."""
+    one, other = pairs(*counts)
+    e, f, g, h = counts
+    found = paired_share_interval(one, other)
+    np.testing.assert_allclose([found.low, found.high], newcombe(e, f, g, h), atol=1e-12)
+    found, turned = paired_share_interval(one, other), paired_share_interval(other, one)
+    assert -1 - 1e-12 <= found.low <= found.mean + 1e-12
+    assert found.mean - 1e-12 <= found.high <= 1 + 1e-12
+    np.testing.assert_allclose([-turned.high, -turned.low], [found.low, found.high], atol=1e-12)
+
+
+def test_independent_shares_have_newcombes_other_interval() -> None:
+    """Without correlation the squared distances of Wilson's ends add up; unknown values give no interval."""
+    (low, high), (least, most) = wilson_interval(10, 20), wilson_interval(4, 20)
+    found = paired_share_interval(*pairs(2, 8, 2, 8))
+    ends = 0.3 - math.hypot(0.5 - low, most - 0.2), 0.3 + math.hypot(high - 0.5, 0.2 - least)
+    np.testing.assert_allclose([found.low, found.high], ends)
+    assert np.isnan(paired_share_interval(np.array([np.nan]), np.array([1.0])).low)

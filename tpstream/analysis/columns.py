@@ -265,6 +265,12 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         ),
         *ends("best_chosen", "Wilson's", "share"),
         Column(
+            "best_chosen_gain",
+            f"best_chosen minus that under fixed randomisation, run by run; positive is better; {TIED}",
+            "share",
+        ),
+        *ends("best_chosen_gain", "Newcombe's for paired shares", "share"),
+        Column(
             "lost",
             "what the patients lose in expectation, compared with all on the best arm",
             REWARD,

@@ -5,6 +5,7 @@
   uncut one. docs/columns.md has the coverage at 2, 5 and 20 runs.
 - `bootstrap_interval`: the bootstrap interval for a mean (Efron 1987, bias-corrected and accelerated).
 - `wilson_interval`: Wilson's interval for a share (Wilson 1927).
+- `paired_share_interval`: Newcombe's interval for the difference of two shares in the same runs (Newcombe 1998).
 - `fieller_interval`: Fieller's interval for a ratio of two paired means (Fieller 1954).
 
 `paired` uses them for the difference of two policies in the same runs.
@@ -110,6 +111,29 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     centre = (2 * trials * share + z**2) / scale
     half = z / scale * math.sqrt(4 * trials * share * (1 - share) + z**2)
     return 0.0 if successes == 0 else centre - half, 1.0 if successes == trials else centre + half
+
+
+def paired_share_interval(one: Floats, other: Floats) -> Interval:
+    """The share of runs with a 1 in `one` minus that in `other`, with Newcombe's interval (his method 10).
+
+    With p and q the two shares, l and u the ends of their Wilson intervals and phi the correlation of the pairs,
+    corrected towards 0, the ends are p - q - sqrt(a^2 - 2 phi a b + b^2) with a = p - l_p and b = u_q - q, and p - q +
+    sqrt(c^2 - 2 phi c d + d^2) with c = u_p - p and d = q - l_q. So it stays between -1 and 1, and unlike Student's it
+    has a width if all pairs are equal. NaN without runs or where a value is NaN.
+    """
+    runs = len(one)
+    if runs == 0 or np.isnan(one).any():
+        return t_interval(np.empty(0))
+    first, second, both = int(one.sum()), int(other.sum()), int((one * other).sum())
+    (low_p, high_p), (low_q, high_q) = wilson_interval(first, runs), wilson_interval(second, runs)
+    p, q = first / runs, second / runs
+    product = both * (runs - first - second + both) - (first - both) * (second - both)
+    corrected = max(product - runs / 2, 0.0) if product > 0 else product
+    scale = math.sqrt(first * (runs - first) * second * (runs - second))
+    phi = corrected / scale if scale else 0.0
+    below = math.sqrt((p - low_p) ** 2 - 2 * phi * (p - low_p) * (high_q - q) + (high_q - q) ** 2)
+    above = math.sqrt((high_p - p) ** 2 - 2 * phi * (high_p - p) * (q - low_q) + (q - low_q) ** 2)
+    return Interval(*(np.array(end) for end in (p - q, p - q - below, p - q + above)))
 
 
 def fieller_interval(numerators: Floats, denominators: Floats) -> tuple[float, float]:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
-from tpstream.analysis.logs import WorldLogs, gather
+from tpstream.analysis.logs import WorldLogs, gather, logged_currency
 from tpstream.analysis.money import MEASURES, Account as EventAccount, Curves, money_table
 from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
@@ -32,7 +32,6 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
 from tpstream.model.units import round_title
 from tpstream.model.world import Problem
-from tpstream.rewards.base import money_unit
 
 if TYPE_CHECKING:
     from tpstream.analysis.theory import Bound, PolicyGroups
@@ -241,9 +240,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
             (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
             for policy, logs in found.logs.items()
         ),
-        currency=money_unit(
-            header.currency or header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")
-        ),
+        currency=logged_currency(header),
         round_title=round_title(header.time_unit, regular=header.time_unit is not None and _is_regular(found)),
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tpstream.log.reader import Log, read_logs
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
+from tpstream.rewards.base import money_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,12 @@ class WorldLogs:
     def name(self) -> str:
         """The name of the scenario."""
         return str(self.header.scenario.get("name", "log"))
+
+
+def logged_currency(header: Header) -> str | None:
+    """How the amounts of a log are written, empty if the currency is not known; None if its rewards are not money."""
+    named, kind = header.currency or header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")
+    return money_unit(named, kind)
 
 
 def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tpstream.experiment.result import Study
     from tpstream.experiment.store import FailedRun
     from tpstream.experiment.sweep import Sweep
+    from tpstream.trial.characteristics import Trial
 
 WIDE = 120
 """The width of a table that goes to a file or another program."""
@@ -160,14 +161,14 @@ def broken_cell(cell: str, width: int | None) -> str:
     return cell if width is None else "\n".join(next((way for way in ways if max(map(len, way)) <= width), [cell]))
 
 
-def print_money(result: "Study | Sweep | LogRegret", title: str, cells: Sequence[str] = ()) -> None:
+def print_money(result: "Study | Sweep | Trial | LogRegret", title: str, cells: Sequence[str] = ()) -> None:
     """Print the table `money` after the last round, where rewards are money; `cells` are the paths of a sweep."""
     rows = [] if result.currency is None else money_rows(result.money(), result.currency, cells)
     if rows:
         print_table(rows, title)
 
 
-def print_paired_money(study: "Study", against: str) -> None:
+def print_paired_money(study: "Study | Trial", against: str) -> None:
     """Print the table `money_contrasts` of the other policies against one, where rewards are money."""
     if study.currency is None:
         return
@@ -177,7 +178,7 @@ def print_paired_money(study: "Study", against: str) -> None:
     print_table(rows, title=f"money against {against}, run by run")
 
 
-def money_json(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:
+def money_json(result: "Study | Sweep | Trial | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:
     """The currency and the tables of money after the last round, for JSON; null and no rows where there is none."""
     found = {
         "currency": result.currency,
@@ -189,7 +190,7 @@ def money_json(result: "Study | Sweep | LogRegret", cells: Sequence[str] = ()) -
     return {**found, "money_contrasts": [] if result.currency is None else records(contrasts())}
 
 
-def in_currency(result: "Study | Sweep | LogRegret") -> str:
+def in_currency(result: "Study | Sweep | Trial | LogRegret") -> str:
     """What a title says about the unit of regret, where rewards are money and the currency is known."""
     return f" in {result.currency}" if result.currency else ""
 

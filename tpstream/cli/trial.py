@@ -9,7 +9,16 @@ import typer
 from tpstream.analysis.printed import describe_printed, show_row
 from tpstream.cli.app import command
 from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, SettingStudyFlags
-from tpstream.cli.output import print_json, print_table, records, report_failures
+from tpstream.cli.output import (
+    in_currency,
+    money_json,
+    print_json,
+    print_money,
+    print_paired_money,
+    print_table,
+    records,
+    report_failures,
+)
 from tpstream.cli.study import CODES, prepared, show_places
 
 if TYPE_CHECKING:
@@ -72,12 +81,14 @@ def show_trial(
             "patients": result.horizon,
             "time_unit": result.time_unit,
             "policies": records(table),
+            **money_json(result),
         }
         notes = {"no_best_arm": result.no_best_arm, "notes": result.notes, "arms": records(result.choices())}
         rest = {"failures": records(result.failed()), "warnings": list(warnings), "figure": figure, "out": out}
         print_json({**shown, **notes, **rest})
         return
-    title = f"{result.name}: {result.horizon:,} patients (brackets: 95 % intervals)"
+    benefit = f", benefit{in_currency(result)}" if result.currency else ""
+    title = f"{result.name}: {result.horizon:,} patients{benefit} (brackets: 95 % intervals)"
     if result.no_best_arm is not None:
         rows = [show_row("choices", row) for row in result.choices().to_dict("records")]
         arms = f"{result.name}: patients of each arm (of {result.horizon:,}), and how often it was chosen in the end"
@@ -87,9 +98,19 @@ def show_trial(
     if all_equal(result.means):
         table, title = table.drop(columns=ABOUT_THE_BEST), "runs of each policy"
     print_table([_row(row, result.time_unit) for row in table.to_dict("records")], title=title)
+    _print_money(result, output)
     for note in result.notes:
         typer.echo(f"note: {note}")
     show_places(output, figure, out)
+
+
+def _print_money(result: "Trial", output: OutputFlags) -> None:
+    """Where rewards are money: what was earned by the time of the last decision, and more or less than fixed."""
+    from tpstream.trial.characteristics import FIXED
+
+    print_money(result, f"money after {result.horizon:,} decisions (later read-outs are not in it)")
+    if not output.quiet and len(result.outcomes.get(FIXED, ())) > 1:
+        print_paired_money(result, FIXED)
 
 
 def _row(row: dict[Any, Any], time_unit: str | None) -> dict[str, str]:

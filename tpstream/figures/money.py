@@ -11,6 +11,7 @@ from tpstream.figures import style
 from tpstream.model.arrays import Floats, Ints
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BEST = "best arm"
@@ -49,13 +50,30 @@ def money_figure(
         left.set_ylabel(f"pseudo-regret{unit}")
         if log_y:
             style.scale_logarithmic(left, [curve.mean for curve in regret.values()])
-        right.plot(rounds, best, color=style.GREY, linestyle=":", linewidth=1.3)
-        style.draw_curves(right, rounds, earned, colours, log_rounds=log_rounds)
-        right.set(ylim=(0, None), ylabel=f"earned{unit}")
+        earned_ends = draw_earned(right, rounds, earned, best, currency, colours, log_rounds=log_rounds)
         for axes in (left, right):
             axes.set_xlabel(round_title)
         ends = {label: float(curve.mean[-1]) for label, curve in regret.items()}
         style.label_lines(left, ends | style.draw_bounds(left, rounds, regret, bounds, colours), colours)
-        ends = {BEST: float(best[-1])} | {label: float(curve.mean[-1]) for label, curve in earned.items()}
-        style.label_lines(right, ends, colours | {BEST: style.GREY})
+        style.label_lines(right, earned_ends, colours | {BEST: style.GREY})
     return figure
+
+
+def draw_earned(
+    axes: "Axes",
+    rounds: Ints,
+    earned: Mapping[str, Interval],
+    best: Floats,
+    currency: str,
+    colours: Mapping[str, str],
+    *,
+    log_rounds: bool = False,
+) -> dict[str, float]:
+    """What was earned over rounds, a line and a band for each policy; returns where the lines end, by their names.
+
+    `best` is what pulls of the best arm only would have paid, on average and at once; a dotted line shows it.
+    """
+    axes.plot(rounds, best, color=style.GREY, linestyle=":", linewidth=1.3)
+    style.draw_curves(axes, rounds, earned, colours, log_rounds=log_rounds)
+    axes.set(ylim=(0, None), ylabel=f"earned{style.in_currency(currency)}")
+    return {BEST: float(best[-1])} | {label: float(curve.mean[-1]) for label, curve in earned.items()}

@@ -1,23 +1,24 @@
 """Operating characteristics of a trial, from the outcomes of its runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from tpstream.analysis.columns import TABLES
-from tpstream.analysis.intervals import Interval, t_interval, wilson_interval
-from tpstream.analysis.logs import gather
-from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
+from tpstream.analysis.intervals import Interval, paired_interval, paired_share_interval, t_interval, wilson_interval
+from tpstream.analysis.logs import gather, logged_currency
+from tpstream.analysis.money import MEASURES, money_contrasts, money_table
+from tpstream.analysis.regret import all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.experiment.result import Study
 from tpstream.experiment.store import FailedRun
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Bools, Floats
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
-from tpstream.model.errors import UnknownNameError
+from tpstream.model.errors import StudyError, UnknownNameError
 from tpstream.trial.outcomes import TrialOutcome, read_outcome
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Trial(PolicyTables):
         The runs that failed.
     time_unit : str or None
         What one unit of time is, e.g. "month"; None if the scenario does not say.
+    currency : str or None
+        How amounts of money are written, empty if no currency is given; None if rewards are not money.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Trial(PolicyTables):
     outcomes: Mapping[str, Sequence[TrialOutcome]]
     failures: tuple[FailedRun, ...] = ()
     time_unit: str | None = None
+    currency: str | None = None
 
     @property
     def best(self) -> Bools:
@@ -98,15 +102,17 @@ class Trial(PolicyTables):
 
             - `on_best`: the number of patients on a best arm;
             - `best_chosen`: the probability that the final choice is a best arm; a run that chose none counts as wrong;
+            - `best_chosen_gain`: `best_chosen` minus that under fixed randomisation, paired by run;
             - `lost`: the benefit that the patients lost in expectation, compared with all on a best arm;
             - `against_fixed`: `lost` minus that under fixed randomisation, paired by run;
             - `last_readout`: the time at which the last part was delivered;
             - `lost_later`: what every patient after the trial loses in expectation by the final choice, in the runs
               that made one.
 
-            The interval of `best_chosen` is Wilson's, the others are Student's, cut at the smallest and largest
-            possible value. NaN for a policy that failed in all runs, in `against_fixed` where fixed randomisation is
-            missing, and in `on_best` and `best_chosen` if all arms are equally good (`no_best_arm`).
+            The interval of `best_chosen` is Wilson's, that of `best_chosen_gain` Newcombe's, the others are Student's,
+            cut at the smallest and largest possible value. NaN for a policy that failed in all runs, in the
+            differences where fixed randomisation is missing, and in what is about the best arm if all arms are equally
+            good (`no_best_arm`).
         """
         return pd.DataFrame([self._row(policy) for policy in self.outcomes])
 
@@ -159,11 +165,74 @@ class Trial(PolicyTables):
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables by name: what a trial's folder gets as files."""
         tables = {"table": self.table(), "results": self.results(), "choices": self.choices()}
-        return {**tables, "failures": self.failed()}
+        money = {} if self.currency is None else {"money": self.money(), "money_contrasts": self.money_contrasts()}
+        return {**tables, "failures": self.failed(), **money}
 
     def failed(self) -> pd.DataFrame:
         """The runs that failed, why, and the command that repeats each alone; a row for each."""
         return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
+
+    @property
+    def rounds(self) -> Ints:
+        """The checkpoints: the numbers of decisions up to which money is counted."""
+        return checkpoints(self.horizon)
+
+    def money(self) -> pd.DataFrame:
+        """What was earned, expected, outstanding, late and lost up to every checkpoint; the table of `Study.money`.
+
+        Raises
+        ------
+        StudyError
+            Rewards are not money.
+        """
+        found = {policy: {name: self._money(policy, name) for name in MEASURES} for policy in self._finished}
+        regret = {policy: pseudo_regret(self._money(policy, "pulls"), self.means) for policy in found}
+        return money_table(found, regret, self.means, self.rounds, np.arange(len(self.rounds)))
+
+    def money_contrasts(self, against: str | None = None) -> pd.DataFrame:
+        """Paired differences of what was earned up to the last decision and is expected; that of `Study`.
+
+        Raises
+        ------
+        StudyError
+            Rewards are not money.
+        """
+        pairs = sorted({(one.seed, one.run) for outcomes in self.outcomes.values() for one in outcomes})
+        number = {pair: place for place, pair in enumerate(pairs)}
+        found = {}
+        for policy in self._finished:
+            runs = np.array([number[one.seed, one.run] for one in self.outcomes[policy]])
+            found[policy] = runs, self._money(policy, "earned")[:, -1]
+        lost = {policy: self.lost(policy) for policy in found}
+        return money_contrasts(found, lost, self._most_lost, against)
+
+    def earned(self, policy: str) -> Interval:
+        """What was earned up to every checkpoint (`rounds`), with its 95 % interval over runs.
+
+        Raises
+        ------
+        StudyError
+            Rewards are not money.
+        UnknownNameError
+            The policy is not in this trial.
+        """
+        return t_interval(self._money(policy, "earned"))
+
+    def _money(self, policy: str, name: str) -> Any:
+        """A measure about money of every run (first axis), up to every checkpoint."""
+        if self.currency is None:
+            raise StudyError(f'{self.name}: rewards are not money; say what they are paid in, as in currency = "EUR"')
+        return np.stack([one.money[name] for one in self._outcomes(policy) if one.money is not None])
+
+    @property
+    def _finished(self) -> list[str]:
+        """The policies that have finished runs."""
+        return [policy for policy, outcomes in self.outcomes.items() if outcomes]
+
+    @property
+    def _most_lost(self) -> float:
+        """What is lost if all patients get the worst arm."""
+        return self.horizon * float(self.means.max() - self.means.min())
 
     def lost(self, policy: str) -> Floats:
         """The benefit that the patients of every run lost in expectation.
@@ -228,28 +297,35 @@ class Trial(PolicyTables):
         if all_equal(self.means):
             on_best, right, judged = np.empty(0), 0, 0
         gap = float(self.means.max() - self.means.min())
-        most = self.horizon * gap
         return {
             "policy": policy,
             "runs": len(outcomes),
             **_mean_columns("on_best", on_best, most=self.horizon),
             **_share_columns("best_chosen", right, judged),
-            **_mean_columns("lost", self.lost(policy), most=most),
-            **t_interval(self._against_fixed(policy)).within(-most, most).columns("against_fixed"),
+            **paired_share_interval(*self._beside_fixed(policy, self._chose_best)).columns("best_chosen_gain"),
+            **_mean_columns("lost", self.lost(policy), most=self._most_lost),
+            **paired_interval(*self._beside_fixed(policy, self.lost), self._most_lost).columns("against_fixed"),
             **_mean_columns("last_readout", np.array([one.last_readout for one in outcomes])),
             **_mean_columns("lost_later", self.means.max() - self.means[chosen], most=gap),
             "failed": sum(failure.policy == policy for failure in self.failures),
         }
 
-    def _against_fixed(self, policy: str) -> Floats:
-        """The benefit lost minus that under fixed randomisation, in the runs that succeeded under both."""
+    def _chose_best(self, policy: str) -> Floats:
+        """Whether each run ended with the choice of a best arm, 1 or 0; NaN if all arms are equally good."""
+        if all_equal(self.means):
+            return np.full(len(self._outcomes(policy)), np.nan)
+        return np.array([float(one.chosen is not None and self.best[one.chosen]) for one in self._outcomes(policy)])
+
+    def _beside_fixed(self, policy: str, values: Callable[[str], Floats]) -> tuple[Floats, Floats]:
+        """A value of the policy's runs and the same of fixed randomisation, in the runs that succeeded under both."""
         if FIXED not in self.outcomes:
-            return np.empty(0)
+            return np.empty(0), np.empty(0)
         own, fixed = (
-            {(one.seed, one.run): lost for one, lost in zip(self.outcomes[name], self.lost(name), strict=True)}
+            {(one.seed, one.run): value for one, value in zip(self.outcomes[name], values(name), strict=True)}
             for name in (policy, FIXED)
         )
-        return np.array([own[run] - fixed[run] for run in own if run in fixed])
+        both = [run for run in own if run in fixed]
+        return np.array([own[run] for run in both]), np.array([fixed[run] for run in both])
 
     def _outcomes(self, policy: str) -> Sequence[TrialOutcome]:
         if policy not in self.outcomes:
@@ -293,6 +369,7 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
         horizon=header.horizon,
         outcomes={policy: [read_outcome(log) for log in of_policy] for policy, of_policy in gathered.logs.items()},
         time_unit=header.time_unit,
+        currency=logged_currency(header),
     )
 
 
@@ -304,6 +381,7 @@ def trial_of(study: Study, time_unit: str | None) -> Trial:
         means=study.means,
         horizon=int(study.rounds[-1]),
         time_unit=time_unit,
+        currency=study.currency,
         outcomes={
             policy: [
                 TrialOutcome.from_measures(study.seed, int(run), records.measures[place])

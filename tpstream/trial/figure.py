@@ -1,6 +1,7 @@
 """How a trial is shown: the figure of allocation over the enrolment and the benefit lost, and a short summary.
 
 Where all arms are equally good, the figure shows instead how many patients each arm got and how often it was chosen.
+Where rewards are money, it also shows what was earned.
 """
 
 from collections.abc import Mapping
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpstream.analysis.regret import all_equal
+from tpstream.figures.money import BEST, draw_earned
 from tpstream.figures.style import (
     DASHED,
     GREY,
     draw_grid,
     figure_of,
+    in_currency,
+    label_lines,
     line_styles,
     name_lines,
     new_figure,
@@ -42,11 +46,11 @@ def trial_figure(
     log_y: bool = False,
     labels: Mapping[str, str] | None = None,
 ) -> "Figure":
-    """On the left allocation over the enrolment, on the right the benefit lost and how often the best arm was chosen.
+    """On the left allocation over the enrolment, beside it the benefit lost and how often the best arm was chosen.
 
-    If all arms are equally good, the patients of each arm are on the left, and how often it was chosen on the right. A
-    policy that failed in every run is left out. On given axes only the left part is drawn. The figure is written if
-    there is a path.
+    If all arms are equally good, the patients of each arm are on the left, and beside it how often it was chosen. Where
+    rewards are money, what was earned is on the right. A policy that failed in every run is left out. On given axes
+    only the left part is drawn. The figure is written if there is a path.
     """
     names = shown_names(trial.outcomes, labels)
     colours = {policy: colour for policy, colour in policy_colours(trial.outcomes).items() if trial.outcomes[policy]}
@@ -62,20 +66,32 @@ def trial_figure(
             else:
                 _draw_allocation(axes, trial, colours, names, log_y=log_y, own=False)
         return figure_of(axes)
-    if equal:
-        with new_figure(path, 10.5, 2.2 + 0.25 * (len(colours) + 1) * len(trial.arms)) as figure:
-            left, right = figure.subplots(1, 2, sharey=True)
-            figure.suptitle(whole_title, x=0.01, ha="left", fontweight="bold", wrap=True)
-            _draw_arms(left, trial, "patients", colours, names)
-            _draw_arms(right, trial, "chosen", colours, names)
-            figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=4)
-        return figure
-    with new_figure(path, 10.5, 4.4) as figure:
-        left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    widths, height = ([1.25, 1.25], 2.2 + 0.25 * (len(colours) + 1) * len(trial.arms)) if equal else ([1.5, 1.0], 4.4)
+    widths += [1.25] if trial.currency is not None else []
+    with new_figure(path, 10.5 if trial.currency is None else 15.5, height) as figure:
+        left, beside, *right = figure.subplots(1, len(widths), width_ratios=widths)
         figure.suptitle(whole_title, x=0.01, ha="left", fontweight="bold", wrap=True)
-        _draw_losses(right, trial, colours, names)
-        _draw_allocation(left, trial, colours, names, log_y=log_y, own=True)
+        if equal:
+            _draw_arms(left, trial, "patients", colours, names)
+            _draw_arms(beside, trial, "chosen", colours, names)
+            beside.tick_params(labelleft=False)
+            figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=4)
+        else:
+            _draw_losses(beside, trial, colours, names)
+            _draw_allocation(left, trial, colours, names, log_y=log_y, own=True)
+        for axes in right:
+            _draw_money(axes, trial, colours, names)
     return figure
+
+
+def _draw_money(axes: "Axes", trial: "Trial", colours: Mapping[str, str], names: Mapping[str, str]) -> None:
+    """What was earned over the enrolment, a line and a band for each policy."""
+    earned = {names[policy]: trial.earned(policy) for policy in colours}
+    shown = {names[policy]: colour for policy, colour in colours.items()} | {BEST: GREY}
+    ends = draw_earned(axes, trial.rounds, earned, trial.rounds * trial.means.max(), trial.currency or "", shown)
+    axes.set_xlabel("patient, in order of enrolment")
+    axes.set_title("earned so far", loc="left", color=GREY, fontsize=10.5)
+    label_lines(axes, ends, shown)
 
 
 def _draw_allocation(
@@ -139,7 +155,7 @@ def _draw_losses(axes: "Axes", trial: "Trial", colours: Mapping[str, str], names
         side = "right" if row["lost"] > table["lost"].max() / 2 else "left"
         axes.annotate(text, (row["lost"], place), xytext=(0, 9), textcoords="offset points", ha=side, color=colour)
     axes.set(xlim=(0, 1.1 * table["lost"].max() or 1.0), ylim=(-0.5, len(table) - 0.3), yticks=[])
-    axes.set_xlabel("against all on the best arm, in expectation")
+    axes.set_xlabel(f"against all on the best arm, in expectation{in_currency(trial.currency)}")
     axes.spines["left"].set_visible(False)
     axes.set_title("benefit lost (best arm chosen in the end)", loc="left", color=GREY, fontsize=10.5)
     axes.xaxis.set_major_formatter(tick_text)

@@ -13,7 +13,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from tpstream.analysis.regret import best_arms
+from tpstream.analysis.logs import logged_currency
+from tpstream.analysis.money import MEASURES, Account
+from tpstream.analysis.regret import best_arms, checkpoints
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
@@ -43,11 +45,14 @@ class TrialOutcome:
     """The arm chosen after the last read-out; None if nothing was delivered."""
     last_readout: float
     """The time at which the last part was delivered; NaN if none was."""
+    money: Measures | None = None
+    """The measures of analysis/money.py and `pulls`, up to each checkpoint; None if rewards are not money."""
 
     @classmethod
     def from_measures(cls, seed: int, run: int, measures: Measures) -> Self:
-        """The outcome of which `OutcomeMeasures` reported these measures."""
+        """The outcome of which `OutcomeMeasures` reported these measures, besides those that every run reports."""
         chosen = int(measures["chosen"])
+        money = {name: measures[name] for name in ("pulls", *MEASURES)} if MEASURES[0] in measures else None
         return cls(
             seed=seed,
             run=run,
@@ -55,6 +60,7 @@ class TrialOutcome:
             allocation=measures["allocation"],
             chosen=None if chosen == NO_ARM else chosen,
             last_readout=float(measures["last_readout"]),
+            money=money,
         )
 
 
@@ -121,10 +127,17 @@ def read_outcome(log: Log) -> TrialOutcome:
     if not log.complete or not header.scenario.get("drain"):
         reason = log.truncated or "it ends with the last decision"
         raise LogError(f"{log.path}: the trial is not over ({reason}); run it to its end, with drain = true")
-    measures = OutcomeMeasures(np.array(header.means), header.span, header.scenario.get("default_reward"))
+    means = np.array(header.means)
+    measures = OutcomeMeasures(means, header.span, header.scenario.get("default_reward"))
+    account = None
+    if logged_currency(header) is not None:
+        account = Account(means, checkpoints(header.horizon), header.horizon)
     for events in log.batches():
         measures.hear(events)
-    found = TrialOutcome.from_measures(header.seed, header.run, measures.values())
+        if account is not None:
+            account.hear(events)
+    money = {} if account is None else {**account.values(), "pulls": account.curves().counts[:-1].cumsum(axis=0)}
+    found = TrialOutcome.from_measures(header.seed, header.run, {**measures.values(), **money})
     if not found.patients.sum():
         raise LogError(f"{log.path}: holds no decision, so there is no patient; leave it out")
     return found
