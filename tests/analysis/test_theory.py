@@ -194,6 +194,17 @@ def test_bounds_need_means() -> None:
         lower_slope(problem)
 
 
+def test_what_has_no_bound() -> None:
+    """A policy that chooses its groups by itself has no upper bound; an arm without a maximum is an error."""
+    scenario = Scenario.load("setting-1")
+    named = [bound.name for bound in scenario_bounds(scenario, ["tp-ucb-fr:groups=auto", "tp-ucb-ew"]) if bound.upper]
+    assert named == ["tp-ucb-ew"]
+    problem = scenario.problem()
+    boundless = replace(problem, maxima=np.where(np.arange(problem.arms) == 1, np.nan, problem.maxima))
+    with pytest.raises(PolicyError, match=f"the maximum of every arm, and '{problem.names[1]}' has none"):
+        bounds_of(boundless, [])
+
+
 @given(problems(), st.sampled_from([1, 2, 5]))
 def test_overtaking_is_the_last_change(problem: Problem, ew_groups: int) -> None:
     """From the answer on FR's bound is below EW's, and just before it is not; None means that it is not at 10^250."""

@@ -47,6 +47,20 @@ def test_the_same_is_shown_again(tpstream: Command, tmp_path: Path, study: str) 
     }
 
 
+def test_bounds_are_drawn_again(tpstream: Command, tmp_path: Path) -> None:
+    """The figure with the bounds of the theory is that of the command; other studies have none."""
+    words = ("small.toml", "-n", 2, "-p", "ucb1", "-p", "tp-ucb-fr:groups=2", "-p", "tp-ucb-fr:groups=auto", "-j", 1)
+    timed = ("--set", 'delays=[{kind="geometric",p=0.5}]')
+    told = tpstream("compare", *words, *timed, "-o", "out", "--theory", "--figure", "one.svg").err
+    assert "the bounds are proved for regular arrivals" in told
+    again = tpstream("show", "out", "--theory", "--figure", "two.svg")
+    assert (again.code, "the bounds are proved for regular arrivals" in again.err) == (0, True)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert b"lower bound, 3 groups" in (tmp_path / "two.svg").read_bytes()
+    tpstream("trial", *words, "-o", "judged")
+    assert "--theory is about a comparison" in tpstream("show", "judged", "--theory").err
+
+
 def test_what_else_a_comparison_can_show(tpstream: Command) -> None:
     """The value of partial feedback and another yardstick, as `compare` shows them; not of other studies."""
     words = ("small.toml", "-n", 3, "-p", "uniform", "-p", "tp-ucb-fr", "-j", 1)

@@ -100,8 +100,8 @@ def upper_bound(kind: str, problem: Problem, rounds: ArrayLike, groups: int = 1)
     return leading + lost_pulls[kind] * total_gap
 
 
-PolicyGroups = tuple[str, str, int | None]
-"""What a bound needs of a policy: its label, its kind, and the number of groups that it assumes, if it assumes any."""
+PolicyGroups = tuple[str, str, int | str | None]
+"""What a bound needs of a policy: its label, its kind, and the number of groups that it assumes; "auto": not fixed."""
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,19 @@ class Bound:
 def bounds_of(problem: Problem, policies: Iterable[PolicyGroups]) -> list[Bound]:
     """The lower bounds of a problem, then the upper bounds of those policies that have one.
 
-    The lower bound for smooth rewards is among them if the problem says its number of groups.
+    The lower bound for smooth rewards is among them if the problem says its number of groups. A policy that chooses its
+    groups by itself has no upper bound. An arm without a maximum is an error.
     """
+    unknown = [name for name, maximum in zip(problem.names, problem.maxima, strict=True) if np.isnan(maximum)]
+    if unknown:
+        raise PolicyError(f"the bounds need the maximum of every arm, and {unknown[0]!r} has none; give it one")
     bounds = []
-    for groups in dict.fromkeys([None, problem.groups]):
-        name = "any rewards" if groups is None else f"{groups} group{'s' if groups > 1 else ''}"
-        slope, at = lower_slope(problem, groups or 1), partial(lower_bound, problem, groups=groups or 1)
-        bounds.append(Bound(f"lower bound, {name}", upper=False, groups=groups, slope=slope, at=at))
+    for known in dict.fromkeys([None, problem.groups]):
+        name = "any rewards" if known is None else f"{known} group{'s' if known > 1 else ''}"
+        slope, at = lower_slope(problem, known or 1), partial(lower_bound, problem, groups=known or 1)
+        bounds.append(Bound(f"lower bound, {name}", upper=False, groups=known, slope=slope, at=at))
     for label, kind, groups in policies:
-        if kind in UPPER:
+        if kind in UPPER and not isinstance(groups, str):
             slope = upper_slope(problem, groups or 1 if kind == "tp-ucb-fr" else 1)
             at = partial(upper_bound, kind, problem, groups=groups or 1)
             bounds.append(Bound(label, upper=True, groups=groups, slope=slope, at=at))

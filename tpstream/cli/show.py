@@ -1,6 +1,7 @@
 """The command that shows a study again from its folder: show."""
 
 import shlex
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, LogX, LogY, OutputFlags
-from tpstream.cli.output import report_failures
+from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Theory
+from tpstream.cli.output import NO_PROOF, report_failures
 from tpstream.cli.study import Against, Value, show_places, show_study
 from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
+    from tpstream.analysis.theory import Bound
     from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
@@ -30,6 +32,7 @@ def show(
     figure: Figure = None,
     log_x: LogX = False,
     log_y: LogY = False,
+    theory: Theory = False,
     value: Value = False,
     against: Against = None,
     output: OutputFlags,
@@ -48,13 +51,14 @@ def show(
     stored = read_folder(folder)
     result = result_of(stored)
     if not isinstance(result, Study):
-        for name, asked in (("--value", value), ("--against", against)):
+        for name, asked in (("--value", value), ("--against", against), ("--theory", theory)):
             if asked:
                 raise StudyError(f"{name} is about a comparison, and {folder} holds another study; leave it out")
     elif against is not None and against not in result.records:
         raise UnknownNameError("policy of this study (--against)", against, result.records)
     if figure is not None:
-        _draw(result, figure, log_x=log_x, log_y=log_y)
+        bounds = stored.bounds() if theory else ()
+        _draw(result, figure, bounds, log_x=log_x, log_y=log_y)
     warnings = _missing_runs(stored, output)
     out = folder if output.as_json else None  # else it is told below, with what made it
     if isinstance(result, Study):
@@ -65,6 +69,8 @@ def show(
         show_sweep(result, output, warnings, figure=figure, out=out)
     else:
         show_trial(result, figure, output, warnings, out=out)
+    if theory and not stored.cells[0].plain:
+        typer.echo(NO_PROOF, err=True)
     if not output.as_json:
         show_places(output, None, folder, finished=not warnings)
         _show_origin(stored, folder, output)
@@ -80,13 +86,15 @@ def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
     return [stored.unfinished]
 
 
-def _draw(result: "Study | Sweep | Trial", figure: Path, *, log_x: bool, log_y: bool) -> None:
+def _draw(
+    result: "Study | Sweep | Trial", figure: Path, bounds: "Sequence[Bound]", *, log_x: bool, log_y: bool
+) -> None:
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
     from tpstream.trial.figure import trial_figure
 
     if isinstance(result, Study):
-        result.plot(figure, log_rounds=log_x)
+        result.plot(figure, log_rounds=log_x, bounds=bounds)
     elif isinstance(result, Sweep):
         result.plot(figure, log_values=log_x or None, log_y=log_y)
     else:

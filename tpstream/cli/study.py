@@ -122,12 +122,13 @@ def compare(
     warnings = scenario.warnings(policies)
     output.warn(warnings)
     rounds = folder.chosen_rounds()
+    bounds = scenario_bounds(scenario, policies) if theory else ()
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
             scenario, policies, rounds=rounds, baselines=value, **study.keywords(), **options.keywords(), **keywords
         )
     if figure is not None:
-        result.plot(figure, log_rounds=log_x, bounds=scenario_bounds(scenario, policies) if theory else ())
+        result.plot(figure, log_rounds=log_x, bounds=bounds)
     recovered = None
     if value:
         recovered = result.value(*(label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)))

@@ -45,6 +45,8 @@ class PolicySummary(msgspec.Struct, frozen=True):
     kind: str
     result_key: str
     repeat: str
+    groups: int | str | None = None
+    """How many groups it assumes, if it assumes any."""
 
 
 class CellSummary(msgspec.Struct, frozen=True):
@@ -61,6 +63,12 @@ class CellSummary(msgspec.Struct, frozen=True):
     """How amounts of money are written; None if rewards are not money."""
     round_title: str = "round"
     """What the axis of rounds is called."""
+    maxima: list[float | None] | None = None
+    """The largest reward of each arm; this and all below is what bounds of the theory need."""
+    span: int = 0
+    groups: int | None = None
+    plain: bool = True
+    """Whether the timing is that for which the bounds are proved."""
 
 
 @runtime_checkable
@@ -267,17 +275,25 @@ def summarize(
 
     Without `commands`, what repeats a run is left out: only failed runs need it.
     """
+    problem = scenario.problem()
     return CellSummary(
         name=name,
         settings=dict(settings),
-        arms=scenario.problem().names,
+        arms=problem.names,
         means=scenario.means.tolist(),
         horizon=scenario.horizon,
         currency=scenario.money,
         round_title=scenario.round_title,
+        maxima=[None if np.isnan(maximum) else maximum for maximum in problem.maxima.tolist()],
+        span=problem.span,
+        groups=problem.groups,
+        plain=scenario.timing().plain,
         policies={
             choice.label: PolicySummary(
-                choice.form.name, key, how_to_repeat(scenario, choice, seed, NUMBER) if commands else ""
+                choice.form.name,
+                key,
+                how_to_repeat(scenario, choice, seed, NUMBER) if commands else "",
+                getattr(choice.parameters, "groups", None),
             )
             for choice, key in policies
         },

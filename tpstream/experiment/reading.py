@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from tpstream.analysis.theory import Bound, bounds_of
 from tpstream.experiment.compare import CellSummary, stored_study
 from tpstream.experiment.folder import NAME, Origin, read_description
 from tpstream.experiment.result import Study
@@ -15,6 +17,7 @@ from tpstream.experiment.store import NAME as STORE, Store
 from tpstream.experiment.sweep import Sweep
 from tpstream.model.errors import StudyError, did_you_mean
 from tpstream.model.units import count_of
+from tpstream.model.world import Problem
 from tpstream.run.options import LogOptions
 from tpstream.scenario.description import Description
 
@@ -69,6 +72,21 @@ class StoredStudy:
     def kind(self) -> str:
         """What the study is: "comparison", or the name of what measured its runs, such as "trial"."""
         return str(self.about["kind"])
+
+    def bounds(self) -> list[Bound]:
+        """The bounds of the theory for the policies of a comparison."""
+        (cell,) = self.cells
+        if cell.maxima is None:
+            raise StudyError("an older tpstream made this folder, without what bounds need; repeat the study's command")
+        problem = Problem(
+            names=cell.arms,
+            maxima=np.array([np.nan if maximum is None else maximum for maximum in cell.maxima]),
+            span=cell.span,
+            horizon=cell.horizon,
+            groups=cell.groups,
+            means=np.array(cell.means),
+        )
+        return bounds_of(problem, [(label, one.kind, one.groups) for label, one in cell.policies.items()])
 
     @property
     def result(self) -> Study | Sweep:
