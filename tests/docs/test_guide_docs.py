@@ -41,7 +41,8 @@ def tpstream(folder: Path, command: str) -> str:
 
 def test_the_scenario_says_what_it_says() -> None:
     """The file can be loaded, and has the policies that it lists; the lines on late parts fit above its tables."""
-    text, late = blocks(SCENARIOS, "toml")
+    text, patients, late = blocks(SCENARIOS, "toml")
+    assert Scenario.parse(tomllib.loads(patients)).means == pytest.approx([0.65, 1.15])
     scenario = Scenario.parse(tomllib.loads(text))
     labels = [choice.label for choice in scenario.choices()]
     assert (scenario.name, labels) == ("two-prices", ["tp-ucb-fr", "tp-ucb-ew", "delayed-ucb1"])

@@ -24,6 +24,10 @@ CASES: dict[str, Sample] = {
     "churn": ("churn", {}, {"churn": 0.3, "concentration": 1.2, "activity": 0.5, "payment": 3}, 12),
     "churn-alike": ("churn", {}, {"churn": 0.1, "activity": [0.9, 0.5, 0.1]}, 3),
     "conversion": ("conversion", {"hazard": 0.2}, {"probability": 0.4, "median": 20, "maximum": 90}, 8),
+    "binary": ("binary", {"correlation": 0.7}, {"probability": [0.2, 0.4, 0.5]}, 3),
+    "binary-patterns": ("binary", {}, {"patterns": {"00": 0.3, "10": 0.2, "11": 0.5}}, 2),
+    "survival": ("survival", {}, {"hazard": [0.1, 0.3], "changes": [2]}, 6),
+    "survival-weibull": ("survival", {}, {"scale": 4, "shape": 0.8}, 6),
     "trace": ("trace", {"file": "rows.csv", "draw": "resample"}, {}, 3),
 }
 
@@ -113,6 +117,10 @@ def test_settings_are_frozen(name: str) -> None:
         ("churn", {"churn": 1.0}),
         ("churn", {"churn": 0.5, "concentration": 0}),
         ("conversion", {"probability": -0.1, "median": 1, "maximum": 2}),
+        ("binary", {"probability": 1.1}),
+        ("normal", {"mean": 0, "deviation": -1}),
+        ("survival", {"hazard": -0.1}),
+        ("survival", {"scale": 0}),
         ("trace", {"maximum": 0}),
     ],
 )

@@ -93,7 +93,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "no kind": (
         'kind = "smooth-beta"',
         "",
-        "rewards.kind: missing; use one of smooth-beta, playlist, price, lottery, churn, conversion, trace",
+        "rewards.kind: missing; use one of smooth-beta, playlist, price, lottery, churn, conversion, binary, ...",
     ),
     "no groups": ("groups = 4", "", "rewards.groups: missing; add groups (equal groups of parts, ..."),
     "no maximum": ("maximum = 20.0", "", "arms[1].maximum: missing; add maximum (largest cumulative reward of a pull)"),

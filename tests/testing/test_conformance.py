@@ -30,6 +30,12 @@ REWARDS_TRIED: dict[str, list[tuple[Keys, list[Keys]]]] = {
     ],
     "churn": [({}, [{"churn": 0.2, "concentration": 1.0, "payment": 9.0}, {"churn": 0.5, "activity": [0.5] * 12}])],
     "conversion": [({"hazard": 0.2}, [{"probability": p, "median": 20.0, "maximum": 90.0} for p in (0.03, 1.0)])],
+    "binary": [
+        ({"correlation": 0.6}, [{"probability": 0.3}, {"probability": [0.0, 1.0] * 6}]),
+        ({}, [{"patterns": {"0" * 12: 0.5, "01" * 6: 0.5}}]),
+    ],
+    "normal": [({"correlation": 0.5}, [{"mean": -1.0, "deviation": 2.0}, {"mean": 3.0, "deviation": 0.0}])],
+    "survival": [({}, [{"hazard": [0.1, 0.0], "changes": [4.0]}, {"scale": 5.0, "shape": 0.7}, {"hazard": 0.0}])],
     "trace": [({"file": "rewards.csv", "draw": draw}, [{}, {"maximum": 99.0}]) for draw in ("sequence", "resample")],
 }
 LAG: Keys = {"kind": "constant", "lag": 3}

@@ -4,14 +4,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, Field
+import numpy as np
+from pydantic import BaseModel, Discriminator, Field, Tag
 
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, user_code
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import BuiltInSettings, Table
 from tpstream.rewards import REWARDS
+
+Item = TypeVar("Item")
+OneOrList = Annotated[
+    Annotated[Item, Tag("(one)")] | Annotated[list[Item], Tag("(list)")],
+    Discriminator(lambda value: "(list)" if isinstance(value, list) else "(one)"),
+]
+"""One value, or a list of such values; told apart by what was given, so that errors are about that form only."""
 
 
 class RewardSettings(BuiltInSettings):
@@ -74,6 +83,13 @@ def check_rewards(rewards: Rewards, span: int) -> None:
                 "finite" if rewards.signed else f"from 0 to its maximum {maximum}" if maximum else "finite, from 0 on"
             )
             raise ScenarioError(f"arms[{number}]: its mean must be {bounds}, got {arm.mean}")
+
+
+def per_part(given: float | Sequence[float], span: int, key: str) -> Floats:
+    """A number for each part: the numbers given under that key, or the same one for all."""
+    if isinstance(given, Sequence) and len(given) != span:
+        raise ScenarioError(f"{key}: has {len(given)} values but the span is {span}; give one per part")
+    return np.broadcast_to(np.array(given, dtype=np.float64), span).copy()
 
 
 def check_groups(groups: int, span: int) -> None:

@@ -18,10 +18,9 @@ import numpy as np
 from pydantic import Field, PositiveFloat
 
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.settings import Settings
-from tpstream.rewards.base import RewardSettings
+from tpstream.rewards.base import OneOrList, RewardSettings, per_part
 
 LEAST = 1e-12
 """Probabilities of leaving below this are drawn as this one: nobody of them leaves within any span."""
@@ -40,7 +39,7 @@ class ChurnArmSettings(Settings):
         Field(description="How alike customers are: small for very different ones. Default: all are the same."),
     ] = None
     activity: Annotated[
-        Probability | list[Probability],
+        OneOrList[Probability],
         Field(description="Probability that a part is paid as long as the customer is there; or a list, one per part."),
     ] = 1.0
     payment: Annotated[PositiveFloat, Field(description="What an active part pays.")] = 1.0
@@ -63,10 +62,7 @@ class ChurnSettings(RewardSettings):
 
 def make_arm(arm: ChurnArmSettings, span: int, key: str) -> "ChurnArm":
     """The arm of these keys; raises ScenarioError if activities are not one for each part."""
-    activity = arm.activity if isinstance(arm.activity, list) else [arm.activity] * span
-    if len(activity) != span:
-        raise ScenarioError(f"{key}.activity: has {len(activity)} values but the span is {span}; give one per part")
-    return ChurnArm(arm.churn, arm.concentration, np.array(activity), arm.payment)
+    return ChurnArm(arm.churn, arm.concentration, per_part(arm.activity, span, f"{key}.activity"), arm.payment)
 
 
 @dataclass(frozen=True, eq=False)
