@@ -11,10 +11,19 @@ from tpstream.engines.draws import Draws
 from tpstream.model.interfaces import FilledRewards
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, open_stream
+from tpstream.rewards.churn import ChurnArm
+from tpstream.rewards.conversion import ConversionArm
+from tpstream.rewards.lottery import LotteryArm
 from tpstream.rewards.playlist import PlaylistArm
+from tpstream.rewards.price import PriceArm, make_arm
 from tpstream.rewards.smooth_beta import SmoothBetaArm
 
-SHIPPED = ("setting-1", "setting-2.1-100-10", "setting-2.2-200-100", "setting-4-5", "setting-5", "playlist")
+SHIPPED = (
+    *("setting-1", "setting-2.1-100-10", "setting-2.2-200-100", "setting-4-5", "setting-5", "playlist"),
+    *("e-commerce", "lottery-one", "lottery-all"),
+)
+PROBABILITIES = st.sampled_from([0.0, 1e-3, 0.2, 0.9, 1.0]) | st.floats(0.0, 1.0)
+SEEDS = st.integers(0, 2**32)
 
 
 def assert_filled_as_sampled(model: FilledRewards, seed: int, pulls: int) -> None:
@@ -73,6 +82,48 @@ def positive_numbers(count: int) -> st.SearchStrategy[list[float]]:
 def test_playlists(songs: int, levels: int, gradual: float, coherence: float, average: float, seed: int) -> None:
     """Sessions with one mood for all, drawn moods, and all or nothing are filled as they are sampled."""
     model = PlaylistArm(songs, levels, gradual, average * songs * levels, coherence)
+    assert_filled_as_sampled(model, seed, 30)
+
+
+@settings(max_examples=30, deadline=None)
+@given(PROBABILITIES, st.integers(1, 12), st.booleans(), SEEDS)
+def test_lotteries(probability: float, tickets: int, single: bool, seed: int) -> None:  # noqa: FBT001
+    """Tickets of which all may win, or only the first winner, are filled as they are sampled."""
+    assert_filled_as_sampled(LotteryArm(tickets, probability, 2.3, single), seed, 30)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from([1e-9, 0.3, 9.999]) | st.floats(0.01, 9.9), st.integers(1, 50), st.integers(1, 12), SEEDS)
+def test_prices(rate: float, items: int, span: int, seed: int) -> None:
+    """Sales at every rate of demand below ten a day are filled as they are sampled."""
+    model: Any = make_arm(items, 3.7, rate, span)
+    assert_filled_as_sampled(model, seed, 30)
+
+
+@pytest.mark.parametrize("rate", [0.0, 10.0, 40.0])
+def test_other_demand_is_not_filled(rate: float) -> None:
+    """NumPy draws nothing for demand that never comes, and much demand in another way, so these stay with NumPy."""
+    assert type(make_arm(5, 3.7, rate, 4)) is PriceArm
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from([1e-6, 0.05, 0.3, 0.34, 0.95]),
+    st.none() | st.floats(0.05, 50.0),
+    st.lists(PROBABILITIES, min_size=1, max_size=12),
+    SEEDS,
+)
+def test_churn(churn: float, concentration: float | None, activity: list[float], seed: int) -> None:
+    """Customers who are alike, or differ, and leave early or late are filled as they are sampled."""
+    assert_filled_as_sampled(ChurnArm(churn, concentration, np.array(activity), 1.3), seed, 30)
+
+
+@settings(max_examples=30, deadline=None)
+@given(PROBABILITIES, st.sampled_from([0.0, 0.5, 3.0]), st.integers(1, 12), st.floats(0.01, 0.99), SEEDS)
+def test_conversions(probability: float, sigma: float, span: int, hazard: float, seed: int) -> None:
+    """Rare and certain conversions, of one amount or very different ones, are filled as they are sampled."""
+    times = np.cumsum((1 - hazard) ** np.arange(span))
+    model = ConversionArm(probability, 20.0, sigma, 45.0, times[:-1] / times[-1])
     assert_filled_as_sampled(model, seed, 30)
 
 

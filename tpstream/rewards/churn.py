@@ -12,13 +12,14 @@ D >= j is paid with probability activity_j, independently of the other parts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.numba_support import compiled_loop, held_stream
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import OneOrList, RewardSettings, per_part
 
@@ -102,3 +103,29 @@ class ChurnArm:
         there = np.arange(len(self.activity)) < lasted[:, np.newaxis]
         parts: Floats = np.multiply(active & there, self.payment, dtype=np.float64)
         return parts
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample` would return, from the same draws."""
+        leaving, lasted = np.full(len(out), self.churn), np.empty(len(out), dtype=np.int64)
+        fill_customers(held, out, leaving, lasted, self.concentration or 0.0, self.activity, self.payment)
+
+
+@compiled_loop
+def fill_customers(
+    held: Any, out: Floats, leaving: Floats, lasted: Ints, concentration: float, activity: Floats, payment: float
+) -> None:
+    """Draw how likely each customer is to leave, then how long each stays, then the parts; concentration 0: all alike.
+
+    `leaving` comes with the mean of the probabilities in every place; `lasted` is room for the times.
+    """
+    stream = held_stream(held)
+    if concentration > 0:
+        for pull in range(leaving.size):
+            mean = leaving[pull]
+            leaving[pull] = stream.beta(concentration * mean, concentration * (1 - mean))
+    for pull in range(leaving.size):
+        lasted[pull] = stream.geometric(max(leaving[pull], LEAST)) - 1
+    for pull in range(out.shape[0]):
+        for part in range(out.shape[1]):
+            active = stream.random() < activity[part]
+            out[pull, part] = payment if active and part < lasted[pull] else 0.0

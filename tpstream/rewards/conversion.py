@@ -10,15 +10,16 @@ median and the normal distribution function Phi, the mean of a pull is
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 from scipy.special import ndtr
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.numba_support import compiled_loop, held_stream
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings
 
@@ -81,3 +82,33 @@ class ConversionArm:
         parts = np.zeros((pulls, len(self.times) + 1))
         parts[np.arange(pulls), part] = converts * amounts
         return parts
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample` would return, from the same draws."""
+        converts, part = np.empty(len(out), dtype=np.bool_), np.empty(len(out), dtype=np.int64)
+        scale = math.log(self.median)
+        fill_conversions(held, out, converts, part, self.probability, self.times, scale, self.sigma, self.maximum)
+
+
+@compiled_loop
+def fill_conversions(
+    held: Any,
+    out: Floats,
+    converts: Bools,
+    part: Ints,
+    probability: float,
+    times: Floats,
+    scale: float,
+    sigma: float,
+    maximum: float,
+) -> None:
+    """Draw which pulls convert, then in which part each would, then the amounts; `scale` is ln median."""
+    stream = held_stream(held)
+    for pull in range(out.shape[0]):
+        converts[pull] = stream.random() < probability
+    for pull in range(out.shape[0]):
+        part[pull] = np.searchsorted(times, stream.random(), side="right")
+    for pull in range(out.shape[0]):
+        amount = min(stream.lognormal(scale, sigma), maximum)
+        for place in range(out.shape[1]):
+            out[pull, place] = amount if converts[pull] and place == part[pull] else 0.0

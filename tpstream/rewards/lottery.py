@@ -8,7 +8,7 @@ that it is found at all with probability 1 - (1 - probability)^tickets.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, PositiveFloat
@@ -16,6 +16,7 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.numba_support import compiled_loop, held_stream
 from tpstream.model.settings import Settings
 from tpstream.rewards.base import RewardSettings
 
@@ -75,3 +76,19 @@ class LotteryArm:
         if self.single:
             wins &= np.cumsum(wins, axis=1) == 1  # only the first one: then the card is found
         return np.multiply(wins, self.prize, dtype=np.float64)
+
+    def fill(self, held: Any, out: Floats) -> None:
+        """Write what `sample` would return, from the same draws."""
+        fill_tickets(held, out, self.probability, self.prize, self.single)
+
+
+@compiled_loop
+def fill_tickets(held: Any, out: Floats, probability: float, prize: float, single: bool) -> None:  # noqa: FBT001
+    """Draw every ticket; with a `single` winner those after the first one win nothing."""
+    stream = held_stream(held)
+    for pull in range(out.shape[0]):
+        found = False
+        for ticket in range(out.shape[1]):
+            wins = stream.random() < probability
+            out[pull, ticket] = prize if wins and not (single and found) else 0.0
+            found = found or wins
