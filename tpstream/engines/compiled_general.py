@@ -20,7 +20,8 @@ from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 
-SLOTS_AT_FIRST = 64
+SLOTS_AT_FIRST = 512
+"""Room for so many open pulls, or for all pulls of a shorter run; every enlargement costs as much as dozens of pulls."""
 FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
 LONGEST = 2**24
@@ -95,6 +96,7 @@ class GeneralRun:
         self._buffers = EventBuffers(self._bus, self._world.problem, optional)
         self._run = self._load(probabilities="probabilities" in optional)
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
+        self._add_slots(min(horizon, SLOTS_AT_FIRST))
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)
             decisions = np.empty(cursor[loop.LAST] - first + 1, dtype=np.int64)
@@ -164,7 +166,7 @@ class GeneralRun:
         """Enlarge whatever is too small for the pull that is to be made."""
         memory, cursor, need = self._memory, self._cursor, 2 * self._world.problem.span + 1
         if cursor[loop.SLOTS] == 0:
-            self._add_slots(max(len(memory.pulls), SLOTS_AT_FIRST))
+            self._add_slots(len(memory.pulls))
         if cursor[loop.NODES] < need:
             self._add_nodes(max(len(memory.node_slot), need))
         reach = self._reach(int(cursor[loop.PENDING]), int(cursor[loop.ROUND]))

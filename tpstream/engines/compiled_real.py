@@ -57,6 +57,7 @@ class RealRun(GeneralRun):
         moves, calendars, queues = ([one for one in stages if one.form == form] for form in FORMS)
         names, opening = list(timing.resources), cast("dict[str, Any]", timing.opening)
         sampled, times = timing.delays or timing.visit_spread, decision_times(self._world)
+        entries = 2 * min(problem.horizon, SLOTS_AT_FIRST) + SPARE
         return RealMemory(
             times=times,
             end=np.inf if self._world.drain else float(np.nextafter(times[-1], np.inf)),
@@ -88,7 +89,7 @@ class RealRun(GeneralRun):
             last=np.full(len(names), -1),
             **self._make_slots(span, len(moves), len(queues)),
             here=np.zeros(span, dtype=np.int64),
-            heap=Heap(np.zeros(SPARE), np.zeros(SPARE, dtype=np.int64), np.zeros(SPARE, dtype=np.int64)),
+            heap=Heap(np.zeros(entries), np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)),
         )
 
     @staticmethod
@@ -121,9 +122,9 @@ class RealRun(GeneralRun):
         """Add slots for open pulls, or room on the heap, whatever is used up."""
         memory, cursor = self._memory, self._cursor
         if cursor[shared.SLOTS] == 0:
-            self._add_slots(max(len(memory.pulls), SLOTS_AT_FIRST))
+            self._add_slots(len(memory.pulls))
         if len(memory.heap.time) - cursor[SIZE] < SPARE:
-            more = len(memory.heap.time) + SLOTS_AT_FIRST
+            more = len(memory.heap.time)
             self._memory = self._memory._replace(heap=Heap(*(longer(rows, more) for rows in memory.heap)))
 
     def _add_slots(self, more: int) -> None:
