@@ -21,7 +21,7 @@ from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 
 SLOTS_AT_FIRST = 512
-"""Room for so many open pulls, or for all pulls of a shorter run; every enlargement costs as much as dozens of pulls."""
+"""Room for so many open pulls, or for all pulls of a shorter run; to enlarge it costs as much as dozens of pulls."""
 FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
 LONGEST = 2**24
