@@ -10,7 +10,7 @@ from scipy import stats
 
 from tpstream.model.arrays import Floats
 from tpstream.model.interfaces import BuildContext, Schedule
-from tpstream.model.settings import table_model
+from tpstream.model.registry import table_model
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
 from tpstream.timing.pipeline import sample_schedule

@@ -24,8 +24,7 @@ from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_arm, check_decision
-from tpstream.policies.loader import load_for
-from tpstream.policies.runner import init_state, make_subscriptions
+from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 LARGE = 2**30

@@ -54,7 +54,7 @@ def policy_obstacle(policy: StudyPolicy) -> Obstacle | None:
     """
     form = policy.choice.form
     what = f"the policy {policy.choice.label!r}"
-    if policy.named:
+    if policy.choice.named:
         return None
     if isinstance(form, SharedPolicy):
         reason = f"{what} is compiled and an object without a registered name: every process would compile it anew"

@@ -250,7 +250,9 @@ def result_key(world: str, choice: PolicyChoice, seed: int, rounds: list[int], m
     `rounds` are those at which pulls are counted, `measurer` is the name of what reports further measures.
     """
     parameters = choice.parameters.model_dump(mode="json")
-    policy = {"kind": choice.form.name, "parameters": parameters, "code": policy_code(choice.form)}
+    own = choice.form.name in POLICIES.builtin and choice.named
+    code = None if own else policy_code(choice.form)
+    policy = {"kind": choice.form.name, "parameters": parameters, "code": code}
     reported = {} if measurer is None else {"measurer": measurer}
     return hash_of({"schema": SCHEMA, "world": world, "policy": policy, "seed": seed, "rounds": rounds, **reported})
 

@@ -13,7 +13,6 @@ from tpstream.experiment.store import RunResult, hash_of, identify_world, pack
 from tpstream.log.schema import package_versions
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import StudyError
-from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import run_policies
 from tpstream.run.options import Progress, RunOptions
@@ -30,17 +29,9 @@ class StudyPolicy:
     result_key: str
     choice: PolicyChoice
 
-    @property
-    def named(self) -> bool:
-        """Whether every process finds the policy by its name."""
-        name = self.choice.form.name
-        if name not in POLICIES.names():
-            return False
-        return find_policy(name).for_parameters(self.choice.parameters) is self.choice.form
-
     def __reduce__(self) -> tuple[Any, ...]:
         """A policy that has a name is sent by its name: compiled code stays where it is."""
-        form: str | PolicyForm = self.choice.form.name if self.named else self.choice.form
+        form: str | PolicyForm = self.choice.form.name if self.choice.named else self.choice.form
         parameters = self.choice.parameters.model_dump(mode="json")
         return _receive_policy, (loaded_plugins(), self.result_key, self.choice.label, form, parameters)
 

@@ -1,4 +1,4 @@
-"""Registries: which policy, reward model, delay, ... a name in a scenario stands for.
+"""Registries: which policy, reward model, delay, ... a name in a scenario stands for, and which keys its table has.
 
 Names are of built-ins, of installed plug-ins, or of plug-in files that the user loaded. A definition is imported when
 its name is first asked for, and no other code is ever imported because of a name.
@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 from tpstream.model.errors import PluginError, UnknownNameError
+from tpstream.model.settings import Settings
+
+TableType = TypeVar("TableType", bound=BaseModel)
 
 MODELS = ("settings", "arm_settings", "parameters")
 """Attributes of a definition that are pydantic models."""
@@ -104,3 +107,28 @@ def load_object(path: str) -> Any:
     """The object at "module:Name"."""
     module, _, attribute = path.partition(":")
     return getattr(import_module(module), attribute)
+
+
+class BuiltInSettings(Settings):
+    """Keys of a built-in model; the class itself is registered as the kind, since `build` is a method of it."""
+
+    settings: ClassVar[type[BaseModel]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.settings = cls
+
+
+# Cached by the settings and not by the kind's name alone: a plug-in that is loaded again has other settings.
+@lru_cache
+def table_model(kind: str, settings: type[BaseModel], table: type[TableType]) -> type[TableType]:
+    """The pydantic model of a table: its own keys, and the settings that the definition of this kind reads from it.
+
+    A table with a key `kind` must name this kind.
+    """
+    name = "".join(word.capitalize() for word in kind.split("-")) + table.__name__.removesuffix("Table")
+    common = table.model_fields.get("kind")
+    keys: dict[str, Any] = {} if common is None else {"kind": (Literal[kind], Field(description=common.description))}
+    # Where the configurations of the two models differ, that of the table holds.
+    bases: Any = (settings, table)
+    return cast("type[TableType]", create_model(name, __base__=bases, **keys))

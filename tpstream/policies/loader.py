@@ -1,4 +1,6 @@
-"""Loads copies of the compiled loops with a policy's functions inside, and keeps their machine code on disk.
+"""What a policy in the shared form needs before its first round: its compiled loops, its state, what it is told.
+
+A copy of the loops has the policy's functions inside, and its machine code is kept on disk.
 
 Numba's own cache looks only at the file of the function that it compiles. So each copy has a name with a fingerprint
 of everything that is compiled into it, and a change of any of that leads to another copy.
@@ -22,10 +24,13 @@ from typing import Any
 import numpy as np
 
 from tpstream.model import events, numba_support
+from tpstream.model.errors import PolicyError, user_code
 from tpstream.model.notes import logger
+from tpstream.model.world import Problem
 from tpstream.policies import handlers, index
-from tpstream.policies.base import SharedPolicy
-from tpstream.policies.functions import check_functions, functions_of, plain_function, references
+from tpstream.policies.base import Parameters, SharedPolicy, groups_of
+from tpstream.policies.functions import check_functions, check_state, functions_of, plain_function, references
+from tpstream.policies.handlers import Subscriptions
 
 CONSTANTS = (bool, int, float, complex, str, bytes, tuple, type(None))
 """Types of the module-level values that Numba compiles into a function, besides arrays and other functions."""
@@ -46,6 +51,32 @@ def load_for(policy: SharedPolicy, source: ModuleType, state: Any, *, probabilit
     """
     shows = probabilities and policy.show_probabilities is not None
     return _load(policy, source, tuple(name for name in OPTIONAL_FIELDS if hasattr(state, name)), shows)
+
+
+def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, label: str) -> Any:
+    """The policy's state before the first round."""
+    with user_code(PolicyError, f"policy {label!r}", "when it was created"):
+        state = policy.init(problem, parameters)
+    check_state(state, policy, problem.arms, label)
+    return state
+
+
+def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
+    """Which handlers the policy has, with nothing remembered so far."""
+    groups = groups_of(parameters, problem) if policy.on_group else 1
+    return Subscriptions(
+        shown=policy.clairvoyant,
+        partial=policy.on_partial is not None,
+        received=policy.on_received is not None,
+        group=policy.on_group is not None,
+        lost=policy.on_lost is not None,
+        closed=policy.on_closed is not None,
+        width=problem.span // groups,
+        amounts=np.zeros(problem.arms),
+        filled=np.zeros((1, groups), dtype=np.int64),
+        gathered=np.zeros((1, groups)),
+        owners=np.zeros(1, dtype=np.int64),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -14,11 +14,10 @@ from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import Ring, with_longer
 from tpstream.model.world import Problem
 from tpstream.policies import handlers
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
 from tpstream.policies.diagnosis import raise_error
-from tpstream.policies.functions import check_decision, check_state
-from tpstream.policies.handlers import Subscriptions
-from tpstream.policies.loader import load_for
+from tpstream.policies.functions import check_decision
+from tpstream.policies.loader import init_state, load_for, make_subscriptions
 
 PER_SLOT = ("filled", "gathered", "owners")
 """Fields of Subscriptions that have a row for each slot."""
@@ -133,24 +132,6 @@ def told_columns(events: Events) -> tuple[Any, ...]:
     return events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
 
 
-def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
-    """Which handlers the policy has, with nothing remembered so far."""
-    groups = groups_of(parameters, problem) if policy.on_group else 1
-    return Subscriptions(
-        shown=policy.clairvoyant,
-        partial=policy.on_partial is not None,
-        received=policy.on_received is not None,
-        group=policy.on_group is not None,
-        lost=policy.on_lost is not None,
-        closed=policy.on_closed is not None,
-        width=problem.span // groups,
-        amounts=np.zeros(problem.arms),
-        filled=np.zeros((1, groups), dtype=np.int64),
-        gathered=np.zeros((1, groups)),
-        owners=np.zeros(1, dtype=np.int64),
-    )
-
-
 def start_policy(
     form: PolicyForm, problem: Problem, parameters: Parameters, stream: np.random.Generator, *, debug: bool = False
 ) -> Policy:
@@ -165,11 +146,3 @@ def start_policy(
         return (CheckedRunner if debug else Runner)(form, told, parameters, stream)
     with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
         return form.create(told, parameters, stream)
-
-
-def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, label: str) -> Any:
-    """The policy's state before the first round."""
-    with user_code(PolicyError, f"policy {label!r}", "when it was created"):
-        state = policy.init(problem, parameters)
-    check_state(state, policy, problem.arms, label)
-    return state

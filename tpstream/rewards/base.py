@@ -12,7 +12,8 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, user_code
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.settings import BuiltInSettings, Table
+from tpstream.model.registry import BuiltInSettings
+from tpstream.model.settings import Table
 from tpstream.rewards import REWARDS
 
 Item = TypeVar("Item")

@@ -40,6 +40,12 @@ class PolicyChoice:
     form: PolicyForm
     parameters: Parameters
 
+    @property
+    def named(self) -> bool:
+        """Whether its name stands for this very form, in every process: it is built in, installed or in a plug-in."""
+        name = self.form.name
+        return name in POLICIES.names() and find_policy(name).for_parameters(self.parameters) is self.form
+
 
 @dataclass(frozen=True)
 class PolicyRequest:

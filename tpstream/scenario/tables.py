@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationEr
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
-from tpstream.model.registry import Registry
-from tpstream.model.settings import Table, table_model
+from tpstream.model.registry import Registry, table_model
+from tpstream.model.settings import Table
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS

@@ -17,7 +17,8 @@ from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
 from tpstream.model.errors import ScenarioError, UnknownNameError, did_you_mean, user_code
 from tpstream.model.interfaces import BuildContext, CalendarDelay, DelayProcess
-from tpstream.model.settings import BuiltInSettings, Table, table_model
+from tpstream.model.registry import BuiltInSettings, table_model
+from tpstream.model.settings import Table
 from tpstream.model.world import Timing
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.pipeline import Calendars, make_stages
