@@ -30,6 +30,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"delays": [{"kind": "missing", "p": 1.0}]},
         "6 of 6 parts are never credited in 768 drawn pulls: 100% are lost; lower what the delays lose",
     ),
+    "everyone drops out": (
+        {"delays": [{"kind": "constant", "lag": 1}, {"kind": "dropout", "rate": 100.0}]},
+        "6 of 6 parts are never credited in 768 drawn pulls: 100% are lost; lower what the delays lose",
+    ),
     "nearly all lost": ({"delays": [{"kind": "missing", "p": 0.9}]}, "90% of the parts of 768 drawn pulls are not"),
     "no pull complete": (
         {"span": 60, "delays": [{"kind": "missing", "p": 0.3}]},

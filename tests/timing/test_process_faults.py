@@ -208,3 +208,19 @@ def test_a_process_may_handle_what_its_own_processes_raise() -> None:
 
     REGISTRIES["delays"].added["bad"] = Kind(lambda *_: Process(run))
     assert len(simulate(small(delays=[{"kind": "bad"}]), "uniform").arms) == 60
+
+
+def test_a_time_that_is_past_is_not_waited_for() -> None:
+    """`wait_until` a time that is past goes on at once, at the present time, and is no error."""
+    passed = []
+
+    def run(context: Any) -> Generator[Any, Any, None]:
+        for time, part in context.arrivals:
+            yield context.wait_until(time)
+            yield context.wait_until(time - 3)
+            passed.append(context.env.now - time)
+            context.deliver(part)
+
+    REGISTRIES["delays"].added["bad"] = Kind(lambda *_: Process(run))
+    assert len(simulate(small(delays=[{"kind": "bad"}]), "uniform").arms) == 60
+    assert passed == [0.0] * 6
