@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.experiment.league import League as League, league as league
     from tpstream.experiment.result import Study as Study
     from tpstream.experiment.sweep import Sweep as Sweep, sweep as sweep
+    from tpstream.log.check import LogCheck as LogCheck, check_log as check_log
+    from tpstream.log.imports.importing import import_log as import_log
     from tpstream.log.reader import Log as Log, read_log as read_log, read_logs as read_logs
     from tpstream.model.errors import TpstreamError as TpstreamError
     from tpstream.model.numba_support import compiled as compiled
@@ -35,6 +37,7 @@ __all__ = [
     "Diagnosis",
     "League",
     "Log",
+    "LogCheck",
     "LogRegret",
     "Parameters",
     "PathPrior",
@@ -49,10 +52,12 @@ __all__ = [
     "TpstreamError",
     "Trial",
     "WhatIf",
+    "check_log",
     "compare",
     "compiled",
     "diagnose",
     "fit_prior",
+    "import_log",
     "league",
     "load_plugin",
     "log_regret",
@@ -74,6 +79,8 @@ _PUBLIC = {
     "experiment.league": ("League", "league"),
     "experiment.result": ("Study",),
     "experiment.sweep": ("Sweep", "sweep"),
+    "log.check": ("LogCheck", "check_log"),
+    "log.imports.importing": ("import_log",),
     "log.reader": ("Log", "read_log", "read_logs"),
     "model.errors": ("TpstreamError",),
     "model.numba_support": ("compiled",),

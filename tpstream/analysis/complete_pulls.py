@@ -60,6 +60,7 @@ class CompletePulls(NamedTuple):
 
     def _add(self, log: Log) -> None:
         log.require_all("a diagnosis")
+        log.require_run("a diagnosis compares groups of parts with the arms' maxima, which nobody knows")
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)

@@ -218,6 +218,8 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
     """
     found = gather(logs)
     header = found.header
+    for log in (log for logs in found.logs.values() for log in logs):
+        log.require_run("regret needs the arms' true means, which nobody knows")
     without_deliveries = [log for logs in found.logs.values() for log in logs if log.header.detail == "pulls"]
     only_pulls = only_pulls or bool(without_deliveries)
     rounds = checkpoints(header.horizon)
@@ -228,7 +230,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
     return LogRegret(
         name=found.name,
         arms=tuple(header.arms),
-        means=np.array(header.means),
+        means=header.known_means(),
         rounds=rounds[:reach],
         accounts={
             policy: _account([curves for curves, _ in of_policy], reach, only_pulls=only_pulls)
@@ -253,7 +255,7 @@ def _is_regular(found: WorldLogs) -> bool:
 
 def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]:
     """What happened in one run, and the number of checkpoints up to which its log is whole."""
-    means = np.array(log.header.means)
+    means = log.header.known_means()
     account = EventAccount(means, rounds, log.header.horizon)
     if only_pulls:
         arms = log.columns(["arm"], [Kind.PULL])["arm"]
@@ -300,7 +302,7 @@ def _paid_later(curves: Curves, reach: int) -> float:
 def _notes(found: WorldLogs, without_deliveries: list[Log], last: int) -> tuple[str, ...]:
     """Why there is no best arm, why curves are missing, which logs are torn, and where the curves end."""
     horizon = found.header.horizon
-    tied = no_best_arm(found.header.arms, np.array(found.header.means))
+    tied = no_best_arm(found.header.arms, found.header.known_means())
     notes = [] if tied is None else [tied]
     if without_deliveries:
         notes.append(f"{without_deliveries[0].path}: holds only the pulls, so what was delivered is not known")

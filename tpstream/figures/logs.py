@@ -115,7 +115,7 @@ def log_figure(
         shown = np.unique(np.linspace(0, len(paid) - 1, min(len(paid), MOST_POINTS)).astype(np.int64))
         total = paid[-1] if paid.size else 0.0
         lines[names[name]] = np.append(columns["time"][own][shown], end), np.append(paid[shown], total)
-    order = np.argsort(-np.array(header.means), kind="stable")
+    order = np.argsort(-header.known_means(), kind="stable")
     ranked = dict(zip([names[header.arms[arm]] for arm in order], _arm_colours(len(order)), strict=True))
     with style.open_axes(path, ax, 8, 4.8) as axes:
         for name in reversed(ranked):  # the best arm above the others

@@ -8,12 +8,12 @@ at each of the times 1, 2, ..., no delays) the next event is known but for arm a
 comes at time t + j - 1, and none is missing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tpstream.log.contract_rules import TEXTS, CheckerState, Rules, first_fault
+from tpstream.log.contract_rules import EXPECTED, TEXTS, CheckerState, Rules, first_fault, recover
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
@@ -47,9 +47,14 @@ def is_regular(header: Header) -> bool:
 
 
 class Checker:
-    """Checks the consecutive batches of one log."""
+    """Checks the consecutive batches of one log.
 
-    def __init__(self, header: Header) -> None:
+    In a log of payments (`payments` in its header) a part is a period of age: any number of payments may come in it,
+    and a pull is closed when its window ends, whatever came.
+    """
+
+    def __init__(self, header: Header, *, keep_parts: bool = False) -> None:
+        """With `keep_parts` it is noted for every pull which parts came, also where their number tells that."""
         drained = bool(header.scenario.get("drain", False))
         self._rules = Rules(
             arms=len(header.arms),
@@ -58,12 +63,13 @@ class Checker:
             regular=is_regular(header),
             horizon=header.horizon,
             end=header.horizon + header.span - 1 if drained else header.horizon,
-            window=header.scenario.get("window") is not None,
+            window=header.payments or header.scenario.get("window") is not None,
             default=header.scenario.get("default_reward") is not None,
+            payments=header.payments,
         )
         self._drained = drained
         # In a regular world the parts of a pull come in their order, and their number tells which came.
-        columns = 0 if self._rules.regular else header.span // 8 + 1
+        columns = 0 if self._rules.regular and not keep_parts else header.span // 8 + 1
         self._state = CheckerState(
             events=np.zeros(1, dtype=np.int64),
             rounds=np.zeros(1, dtype=np.int64),
@@ -92,6 +98,35 @@ class Checker:
 
     def first_broken(self, events: Events) -> BrokenRule | None:
         """The first of the next events that breaks a rule; nothing may be checked after it."""
+        found = self._first(events)
+        return None if found is None else found[0]
+
+    def all_broken(self, events: Events) -> list[BrokenRule]:
+        """All of the next events that break a rule; the checker must have been made with `keep_parts`.
+
+        After a fault the event is taken as it is where that is possible, so that what follows is not blamed for it.
+        """
+        faults: list[BrokenRule] = []
+        first, again = 0, 0
+        while first < len(events):
+            found = self._first(events.take(slice(first, None)))
+            if found is None:
+                break
+            broken, rule = found
+            place = first + broken.place
+            if not (faults and faults[-1].place == place):
+                faults.append(replace(broken, place=place))
+            # A resumed event is looked at again for other rules, at most once for each.
+            again = again + 1 if place == first and again else 1
+            stays = recover(self._rules, self._state, events.take(slice(place, place + 1)).arrays(), rule)
+            if rule == EXPECTED:
+                self._rules = self._rules._replace(regular=False)
+            first = place if stays and again < len(TEXTS) else place + 1
+            again = again if first == place else 0
+        return faults
+
+    def _first(self, events: Events) -> tuple[BrokenRule, int] | None:
+        """The first of the next events that breaks a rule, and the number of the rule."""
         self._make_room(int(np.count_nonzero(events.kind == Kind.PULL)))
         before = float(self._state.time[0])
         place, fault = first_fault(self._rules, self._state, events.arrays())
@@ -100,7 +135,8 @@ class Checker:
         event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
         if place:
             before = float(events.time[place - 1])
-        return BrokenRule(place, event["seq"], TEXTS[fault].format_map(event | self._facts(event, before)))
+        text = TEXTS[fault].format_map(event | self._facts(event, before))
+        return BrokenRule(place, event["seq"], text), fault
 
     def at_end(self, *, complete: bool) -> BrokenRule | None:
         """What is missing at the end of a log that claims to be complete."""

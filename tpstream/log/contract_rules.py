@@ -69,6 +69,8 @@ class Rules(NamedTuple):
     """Whether pulls may be closed while parts are missing."""
     default: bool
     """Whether parts that are missing at the closing are credited with a default, as further events of kind partial."""
+    payments: bool
+    """Whether a part is a period in which any number of payments may come, so that a pull is closed by time alone."""
 
 
 class CheckerState(NamedTuple):
@@ -110,6 +112,31 @@ def first_fault(rules: Rules, state: CheckerState, columns: EventColumns) -> tup
             return event, fault
         state.events[0] += 1
     return columns.kind.size, 0
+
+
+@compiled_loop
+def recover(rules: Rules, state: CheckerState, columns: EventColumns, fault: int) -> bool:
+    """Go on after an event that breaks a rule: whether it has to be looked at again, for other rules.
+
+    The number, the time and the pull are taken from the event; one that cannot be taken is passed over.
+    """
+    kind, pull, part = columns.kind[0], columns.pull[0], columns.part[0]
+    if fault == SEQ:
+        state.events[0] = columns.seq[0]
+        return True
+    if fault == NOT_CLOSED:
+        state.waiting[0] = 0
+        return True
+    if fault == TIME and math.isfinite(columns.time[0]):
+        state.time[0] = columns.time[0]
+        state.last[0] = state.last[1] = state.last[2] = 0
+        return True
+    state.events[0] += 1
+    if 0 <= kind < KINDS and 0 <= part <= rules.span:
+        issued = 1 <= pull <= state.rounds[0] and (part > 0) == (kind != CLOSED)
+        if (pull == state.rounds[0] + 1) if kind == PULL else issued:
+            _accept(rules, state, columns, 0)
+    return False
 
 
 @compiled
@@ -180,11 +207,23 @@ def _delivery(rules: Rules, state: CheckerState, columns: EventColumns, event: i
 
 @compiled
 def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) -> bool:
-    """Whether the order is kept: by pull, then part, then closed; a part's default is credited before it is dropped."""
+    """Whether the order is kept: by pull, then part, then closed; a part's default is credited before it is dropped.
+
+    Payments of one part may come at one time, and one that is late may come at the time of the closing.
+    """
     if pull != last[0]:
         return bool(pull > last[0])
-    place = rules.span + 1 if kind == CLOSED else part
-    return bool(place > last[1] or (place == last[1] and kind > last[2]))
+    place = place_of(rules.span, rules.payments, kind, part)
+    again = rules.payments and kind == last[2] and kind != CLOSED
+    return bool(place > last[1] or (place == last[1] and (kind > last[2] or again)))
+
+
+@compiled
+def place_of(span: int, payments: bool, kind: int, part: int) -> int:  # noqa: FBT001 (compiled code)
+    """The place of a delivery among those of its pull at one time: its part, then the closing, then late payments."""
+    if kind == CLOSED:
+        return span + 1
+    return span + 2 if payments and kind == LATE else part
 
 
 @compiled
@@ -194,7 +233,8 @@ def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, va
     if kind == LATE and not state.closed[pull - 1]:
         return LATE_TOO_SOON
     credited, gone = _is_credited(state, pull, part), _is_marked(state.gone, pull, part)
-    if (credited if kind == PARTIAL else gone) or ((credited or gone) and not rules.default):
+    repeated = (credited if kind == PARTIAL else gone) or ((credited or gone) and not rules.default)
+    if repeated and not (rules.payments and kind != DROPPED):
         return REPEATED
     if kind == PARTIAL and state.closed[pull - 1]:
         return CLOSED_BEFORE
@@ -253,7 +293,7 @@ def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int
         state.sums[row] = 0.0
         state.shown[row] = columns.value[event]
     else:
-        state.last[0], state.last[1], state.last[2] = pull, rules.span + 1 if kind == CLOSED else part, kind
+        state.last[0], state.last[1], state.last[2] = pull, place_of(rules.span, rules.payments, kind, part), kind
     if kind == CLOSED:
         state.closed[row] = True
         state.waiting[0] = 0
@@ -273,7 +313,7 @@ def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: 
     bits = state.credited if kind == PARTIAL else state.gone
     if bits.shape[1]:
         bits[row, part // 8] |= 1 << (part % 8)
-    if state.settled[row] == rules.span and not state.closed[row]:
+    if state.settled[row] == rules.span and not (state.closed[row] or rules.payments):
         state.waiting[0] = pull
 
 

@@ -91,6 +91,11 @@ class Log(Displayed):
                 f'run it again with log_detail = "all" (--log-detail all)'
             )
 
+    def require_run(self, purpose: str) -> None:
+        """Raise LogError if the log was imported, so that `purpose`, which needs a simulated run, means nothing."""
+        if self.header.imported is not None:
+            raise LogError(f"{self.path}: was imported from tables, and {purpose}; `tpstream view` shows what came")
+
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
         """The events as arrays, batch by batch, for logs larger than memory."""
         for columns in self._read(COLUMN_NAMES, kinds):
@@ -188,7 +193,11 @@ class Log(Displayed):
         facts = [f"seed {header.seed}", f"run {header.run}", f"{self.format} at {self.path}"]
         state = self.truncated if events is None else f"complete, {counted(events, 'event')}"
         rows = [
-            {"arm": arm, "mean": number_text(mean), "maximum": "none" if maximum is None else number_text(maximum)}
+            {
+                "arm": arm,
+                "mean": "not known" if mean is None else number_text(mean),
+                "maximum": "none" if maximum is None else number_text(maximum),
+            }
             for arm, mean, maximum in zip(header.arms, header.means, header.maxima, strict=True)
         ]
         rounds = counted(header.horizon, "round")

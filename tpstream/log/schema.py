@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Detail
 from tpstream.model.notes import own_version
@@ -46,8 +47,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     run: int
     arms: list[str]
     """The names of the arms."""
-    means: list[float]
-    """The expected cumulative reward of each arm."""
+    means: list[float | None]
+    """The expected cumulative reward of each arm; None where it is not known, as in imported logs."""
     maxima: list[float | None]
     """The largest cumulative reward of each arm; None for an arm that has none."""
     span: int
@@ -61,14 +62,26 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What the log holds: "all" events, only the "pulls", or all events and one or several optional columns."""
     sparse: bool = False
     """Whether parts that paid nothing have no event; reading puts one in."""
+    payments: bool = False
+    """Whether the parts are periods of age, each one unit of time long, in which any number of payments may come."""
+    window: float | None = None
+    """Of a log of payments: the age at which a pull is closed, in units of time; the last period may be shorter."""
     until: float | None = None
     """The time up to which a sparse log knows of payments, if that is later than its last event."""
+    origin: str | None = None
+    """The date and time at time 0, in the ISO format; None: times are numbers."""
+    imported: dict[str, Any] | None = None
+    """Of an imported log: what became of every row of the tables, and which columns were used."""
     time_unit: str | None = None
     """What one unit of time is, e.g. "day"; None: a round, or not said."""
     currency: str | None = None
     """What rewards are paid in, e.g. "EUR"; None: as the scenario says, or not said."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
+
+    def known_means(self) -> Floats:
+        """The expected cumulative reward of each arm; NaN where it is not known."""
+        return np.array([np.nan if mean is None else mean for mean in self.means])
 
     def problem(self) -> Problem:
         """The problem that the policy was told, and the means."""
@@ -78,7 +91,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             span=self.span,
             horizon=self.horizon,
             groups=self.groups,
-            means=np.array(self.means),
+            means=None if None in self.means else self.known_means(),
             signed=self.signed,
         )
 

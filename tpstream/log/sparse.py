@@ -1,7 +1,8 @@
 """Sparse logs: a part that paid nothing has no event. Reading puts these events in, `without_zeros` takes them out.
 
 The rule: a part of which a sparse log has no event paid 0 at its nominal time, pull time + part - 1, or at the closing
-of its pull if that is earlier. So parts that are lost, late or delayed must be written; zeros may be.
+of its pull if that is earlier. So parts that are lost, late or delayed must be written; zeros may be. In a log of
+payments a part is a period of age, and that nothing came in it is known at its end: pull time + part.
 
 A log is read twice. First it is noted which parts have events, since an event may come long after the part's nominal
 time, and when pulls are closed; this takes some 40 bytes and a bit per part for each pull. Then the written events are
@@ -31,6 +32,7 @@ from tpstream.model.events import (
     COLUMN_NAMES,
     COLUMNS,
     KIND_NAMES,
+    LATE,
     PART_KINDS,
     PARTIAL,
     PULL,
@@ -58,8 +60,14 @@ class Parts(NamedTuple):
 
 
 def nominal_times(header: Header) -> Floats:
-    """When the parts of a pull are due, counted from the pull."""
-    return np.arange(header.span, dtype=np.float64)
+    """When the parts of a pull are due, counted from the pull; of payments: when the period of a part ends."""
+    parts = np.arange(header.span, dtype=np.float64)
+    return np.minimum(parts + 1, header.window or header.span) if header.payments else parts
+
+
+def part_kinds(header: Header) -> tuple[int, ...]:
+    """The kinds of events that say what became of a part; a late payment says nothing about a period."""
+    return tuple(kind for kind in PART_KINDS if not (header.payments and kind == LATE))
 
 
 def filled(reader: FormatReader, path: Path) -> FormatReader:
@@ -71,7 +79,7 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
     """The columns of these names with the zeros, batch by batch."""
     _check_end(reader, path)
     header = reader.header
-    parts = _read_parts(reader, path, PART_KINDS)
+    parts = _read_parts(reader, path, part_kinds(header))
     pulls = len(parts.closings)
     state = Merge(
         nominal=nominal_times(header),
@@ -190,13 +198,13 @@ def without_zeros(reader: FormatReader, path: Path) -> tuple[Header, Iterator[Ev
     has come: in a sparse log it would count as a zero.
     """
     _check_end(reader, path)
-    parts = _read_parts(reader, path, PART_KINDS)
+    parts = _read_parts(reader, path, part_kinds(reader.header))
     until = None if reader.end is None or np.isinf(parts.end) else parts.end
     return msgspec.structs.replace(reader.header, sparse=True, until=until), _without_zeros(reader, path, parts)
 
 
 def _without_zeros(reader: FormatReader, path: Path, parts: Parts) -> Iterator[Events]:
-    gone = _read_parts(reader, path, [kind for kind in PART_KINDS if kind != PARTIAL]).known
+    gone = _read_parts(reader, path, [kind for kind in part_kinds(reader.header) if kind != PARTIAL]).known
     nominal, pulled, count = nominal_times(reader.header), np.zeros(len(parts.closings)), 0
     checker = Checker(reader.header)
     for columns in reader.batches(COLUMN_NAMES):

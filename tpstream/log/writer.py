@@ -172,7 +172,8 @@ def convert(log: str | Path | Log, target: str | Path, *, force: bool = False, s
     batches: Iterator[Events] = (Events(**columns) for columns in written.batches(COLUMN_NAMES))
     if sparse is not None and sparse != header.sparse:
         source.require_all("a change of what it leaves out")
-        header, batches = msgspec.structs.replace(header, sparse=False, until=None), source.batches()
+        until = header.until if header.payments else None
+        header, batches = msgspec.structs.replace(header, sparse=False, until=until), source.batches()
         if sparse:
             from tpstream.log.sparse import without_zeros  # noqa: PLC0415 (compiled, and seldom needed)
 

@@ -2,6 +2,7 @@
 
 TpstreamError
  ├─ ScenarioError      a scenario or one of its values cannot be used
+ ├─ DataError          a table cannot be imported as a log
  ├─ UnknownNameError   no policy, reward model, ... of that name
  ├─ PolicyError        a policy cannot be built, or decided something impossible
  ├─ RewardError        a reward model paid something impossible, or ran out
@@ -55,6 +56,10 @@ class ScenarioError(TpstreamError):
         ...
     tpstream.model.errors.ScenarioError: p: must be less than 1, got 1.5
     """
+
+
+class DataError(TpstreamError):
+    """A table of decisions or payments cannot be imported as a log."""
 
 
 class UnknownNameError(TpstreamError):

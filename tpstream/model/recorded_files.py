@@ -1,6 +1,7 @@
 """Recorded data: columns of numbers from a CSV or Parquet file, with every value checked.
 
-A recorded reward, lag or time is a finite number of at least 0. Rows count from 1, without the line of titles.
+A recorded reward, lag or time of a scenario is a finite number of at least 0; tables that are imported as logs may have
+negative amounts and missing values (`read_table` and `to_numbers`). Rows count from 1, without the line of titles.
 
 The columns of a CSV file are separated by commas, semicolons or tabs, as its first line shows. Where they are not
 separated by commas, numbers may have decimal commas; a file with both points and commas in numbers is refused, since
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa  # slow to load, so it is imported only where a file is read
 
 
+NEEDED = "a finite number >= 0"
+"""What a value of a scenario's file must be."""
 SEPARATORS = (",", ";", "\t")
 NUMBER = r"(?i)^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d+\.\d+,\d*|\d+,\d+\.\d*)(e[+-]?\d+)?\s*$|^\s*[+-]?(nan|inf(inity)?)\s*$"
 """A number with a point or a comma, with both or without; with both it is refused later, with the reason."""
@@ -61,12 +64,13 @@ def read_recording(
 
     where = f"{key}: {path.name}"
     try:
-        table = _with_points(where, _read_table(path, where, [*labels, *columns]), path, columns)
+        separator = csv_separator(path)
+        table = with_points(where, read_table(path, where, [*labels, *columns]), separator, columns)
         numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
         numbers.flags.writeable = False
         return numbers, [table[label].cast(pa.string()).fill_null("").to_pylist() for label in labels]
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise _unreadable(path, where, error) from error
+        raise unreadable(path, where, error) from error
 
 
 def read_titles(path: Path, key: str) -> list[str]:
@@ -81,10 +85,10 @@ def read_titles(path: Path, key: str) -> list[str]:
         with csv.open_csv(path, parse_options=parsing) as reader:
             return [title.strip() for title in reader.schema.names]
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise _unreadable(path, f"{key}: {path.name}", error) from error
+        raise unreadable(path, f"{key}: {path.name}", error) from error
 
 
-def _unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
+def unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
     """Why a file cannot be read: text in another encoding, such as that of many spreadsheets, is named as such."""
     if path.suffix.lower() != ".parquet":
         content = path.read_bytes()
@@ -105,20 +109,25 @@ def separator_of(path: Path) -> str:
     return most if most in titles else ";"
 
 
-def _with_points(where: str, table: "pa.Table", path: Path, columns: Sequence[str]) -> "pa.Table":
+def csv_separator(path: Path) -> str | None:
+    """What separates the columns of a CSV file; None for a Parquet file."""
+    return None if path.suffix.lower() == ".parquet" else separator_of(path)
+
+
+def with_points(where: str, table: "pa.Table", separator: str | None, columns: Sequence[str]) -> "pa.Table":
     """The table with decimal points instead of decimal commas in these columns of a CSV file."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
     import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
 
     texts = [column for column in columns if pa.types.is_string(table[column].type)]
     commas = _where(table, texts, ",")
-    if not commas or path.suffix.lower() == ".parquet":
+    if not commas or separator is None:
         return table
     no_numbers = _where(table, texts, NUMBER, matching=False)
     if no_numbers:
         row, column, value = _first(table, no_numbers)
         raise _fault(where, row, column, f"{value!r} is not a number")
-    if separator_of(path) == ",":
+    if separator == ",":
         row, column, value = _first(table, commas)
         fault = (
             "has a comma, and so have the columns between them; write a decimal point, or semicolons between columns"
@@ -169,25 +178,38 @@ def _mixed_marks(where: str, table: "pa.Table", commas: dict[str, Any], points: 
     return row_fault(where, row, f"{value!r} {fault}; {remedy}", column)
 
 
-def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
-    """The wanted columns, under their names without spaces around them."""
+def read_table(
+    path: Path,
+    where: str,
+    wanted: Sequence[str] | None = None,
+    *,
+    separator: str | None = None,
+    encoding: str = "utf8",
+) -> "pa.Table":
+    """The wanted columns, or all, under their names without spaces around them; those of a CSV file as text.
+
+    The separator of a CSV file is recognised if it is not named.
+    """
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
     from pyarrow import csv, parquet  # noqa: PLC0415 (slow to load)
 
     if path.suffix.lower() == ".parquet":
-        _check_titles(where, parquet.read_schema(path).names, wanted)
+        titles_there = parquet.read_schema(path).names
+        wanted = titles_there if wanted is None else wanted
+        _check_titles(where, titles_there, wanted)
         with parquet.ParquetFile(path) as file:
-            return file.read(wanted)
+            return file.read(list(wanted))
     uneven: list[csv.InvalidRow] = []
 
     def skip(row: csv.InvalidRow) -> str:
         uneven.append(row)
         return "skip"
 
-    separator = separator_of(path)
-    parsing = csv.ParseOptions(delimiter=separator, invalid_row_handler=skip)
-    with csv.open_csv(path, parse_options=parsing) as reader:
+    separator = separator or separator_of(path)
+    parsing = csv.ParseOptions(delimiter=separator, invalid_row_handler=skip, newlines_in_values=True)
+    with csv.open_csv(path, csv.ReadOptions(encoding=encoding), parsing) as reader:
         titles = {title.strip(): title for title in reader.schema.names}
+        wanted = list(titles) if wanted is None else wanted
         _check_titles(where, [title.strip() for title in reader.schema.names], wanted)
     uneven.clear()
     # As text: a value that is not a number can then be named. Rows are numbered only if one thread reads them.
@@ -195,7 +217,7 @@ def _read_table(path: Path, where: str, wanted: Sequence[str]) -> "pa.Table":
     converting = csv.ConvertOptions(
         include_columns=list(types), column_types=types, strings_can_be_null=True, null_values=[""]
     )
-    table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parsing, converting)
+    table = csv.read_csv(path, csv.ReadOptions(use_threads=False, encoding=encoding), parsing, converting)
     if uneven:
         row = uneven[0]
         values = f"{row.actual_columns} values but the first line has {row.expected_columns} titles"
@@ -229,8 +251,8 @@ def listed_columns(columns: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _to_numbers(where: str, column: Any, title: str) -> Floats:
-    """The column as finite numbers of at least 0."""
+def to_numbers(where: str, column: Any, title: str, needed: str = NEEDED) -> Floats:
+    """The column as numbers, NaN where a value is missing; `needed` is what an error asks for."""
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
     import pyarrow.compute as pc  # noqa: PLC0415 (slow to load)
 
@@ -238,14 +260,20 @@ def _to_numbers(where: str, column: Any, title: str) -> Floats:
         column = pc.utf8_trim_whitespace(column)
     try:
         # Not safe: an integer beyond 2^53 may be rounded.
-        numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy()
+        numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         for row, value in enumerate(column, start=1):
             try:
                 value.cast(pa.float64())
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                raise _fault(where, row, title, f"{value.as_py()!r} is not a number") from None
+                raise _fault(where, row, title, f"{value.as_py()!r} is not a number", needed) from None
         raise
+    return numbers
+
+
+def _to_numbers(where: str, column: Any, title: str) -> Floats:
+    """The column as finite numbers of at least 0."""
+    numbers = to_numbers(where, column, title)
     good = (numbers >= 0) & (numbers < np.inf)  # NaN fails every comparison
     if not good.all():
         row = int(np.argmin(good))
@@ -255,8 +283,8 @@ def _to_numbers(where: str, column: Any, title: str) -> Floats:
     return numbers
 
 
-def _fault(where: str, row: int, title: str, fault: str) -> ScenarioError:
-    return row_fault(where, row, f"{fault}; give a finite number >= 0", title)
+def _fault(where: str, row: int, title: str, fault: str, needed: str = NEEDED) -> ScenarioError:
+    return row_fault(where, row, f"{fault}; give {needed}", title)
 
 
 def row_fault(where: str, row: int, fault: str, column: str | None = None) -> ScenarioError:

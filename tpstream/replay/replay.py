@@ -261,7 +261,7 @@ def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = "
     batches = audited(log, scenario.build_world(header.seed, header.run))
     arms = np.concatenate([np.empty(0, np.int64), *(events.arm[events.kind == Kind.PULL] for events in batches)])
     other = simulate(scenario, choice, seed=header.seed, run=header.run).arms[: len(arms)]
-    means = np.array(header.means)
+    means = header.known_means()
     return WhatIf(
         log=str(log.path),
         policy=header.policy,
@@ -288,6 +288,7 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     """A log that holds every event and whose end marker counts the events that are there."""
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all(purpose)
+    log.require_run("there is no policy whose decisions could be repeated")
     last, end = log.reader.last, log.reader.end
     if last is not None and end is not None and end != last + 1:
         raise LogError(f"{log.path}: its end counts {end} events, but the last one has seq {last}")
@@ -339,6 +340,6 @@ def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     for key, built in facts.items():
         if (claimed := getattr(header, key)) != built:
             raise LogError(f"{log.path}: header: {key} is {claimed}, but its scenario gives {built}")
-    if not np.allclose(header.means, problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
+    if not np.allclose(header.known_means(), problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")
     return scenario, ""

@@ -365,7 +365,7 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
     return Trial(
         name=gathered.name,
         arms=tuple(header.arms),
-        means=np.array(header.means),
+        means=header.known_means(),
         horizon=header.horizon,
         outcomes={policy: [read_outcome(log) for log in of_policy] for policy, of_policy in gathered.logs.items()},
         time_unit=header.time_unit,

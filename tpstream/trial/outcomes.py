@@ -123,6 +123,7 @@ class OutcomeMeasures:
 def read_outcome(log: Log) -> TrialOutcome:
     """The outcome of one run from its log, which must go on to the last read-out."""
     log.require_all("a trial's account")
+    log.require_run("the account of a trial needs its scenario")
     header = log.header
     if not log.complete or not header.scenario.get("drain"):
         reason = log.truncated or "it ends with the last decision"

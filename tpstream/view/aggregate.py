@@ -201,12 +201,12 @@ class Aggregate:
         """
         made, closed = (np.cumsum(self.counts[..., kind], axis=0) for kind in (PULL, CLOSED))
         credited, settled = (np.cumsum(self.sums[..., kind], axis=0) for kind in (PARTIAL, CLOSED))
-        expected: Floats = np.array(self.header.means) * (made - closed) - (credited - settled)
+        expected: Floats = self.header.known_means() * (made - closed) - (credited - settled)
         return np.where(made == closed, 0.0, expected)
 
     def regret(self) -> Floats:
         """The pseudo-regret at the end of each bin of time: the pulls' distances from the largest mean, added up."""
-        return pseudo_regret(np.cumsum(self.counts[..., PULL], axis=0), np.array(self.header.means))
+        return pseudo_regret(np.cumsum(self.counts[..., PULL], axis=0), self.header.known_means())
 
     def _check(self, columns: Columns, is_pull: Bools) -> None:
         """Refuse numbers for which there is no row or bin; the other rules of a log are for `replay` to check."""

@@ -1,6 +1,6 @@
 """The explorer: one HTML file that shows one or several logs, and loads nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,7 @@ def _describe(log: Log, aggregate: Aggregate) -> dict[str, Any]:
         "facts": facts(log, aggregate),
         "arms": [*names, *([f"{others} other arms"] if others else [])],
         "means": [header.means[arm] for arm in own] + ([None] if others else []),
+        "means_known": None not in header.means,
         "unit": units.time,
         "reward": units.reward,
         "span": header.span,
@@ -152,9 +153,7 @@ def _add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, par
         block.add(f"{prefix}.count.{name}", fold(aggregate.counts[..., kind]).T, "u4")
         if kind != DROPPED and aggregate.sums[..., kind].any():
             block.add(f"{prefix}.sum.{name}", fold(aggregate.sums[..., kind]).T, "f8")
-    block.add(f"{prefix}.outstanding", fold(aggregate.outstanding()).T, "f8")
-    if pulls.count:
-        block.add(f"{prefix}.regret", aggregate.regret()[:used], "f8")
+    _add_expected(block, prefix, aggregate, fold)
     block.add(f"{prefix}.squares", fold(aggregate.squares).T, "f8")
     for name in PER_ARM:
         if aggregate.arm_counts[name].any():
@@ -175,6 +174,15 @@ def _add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, par
     for name, stored in (("paid", "f4"), ("last", "f4"), ("parts", "u2"), ("late", "u2")):
         block.add(f"{prefix}.pull.{name}", getattr(pulls, name)[rows], stored)
     _add_parts(block, f"{prefix}.parts", aggregate, parts, places, own)
+
+
+def _add_expected(block: Block, prefix: str, aggregate: Aggregate, fold: Callable[[Any], Any]) -> None:
+    """Add what follows from the arms' means, if they are known: what is outstanding, and the regret."""
+    if None in aggregate.header.means:
+        return
+    block.add(f"{prefix}.outstanding", fold(aggregate.outstanding()).T, "f8")
+    if aggregate.pulls.count:
+        block.add(f"{prefix}.regret", aggregate.regret()[: aggregate.time.used], "f8")
 
 
 def _add_parts(block: Block, prefix: str, aggregate: Aggregate, parts: PullParts, places: Ints, own: Ints) -> None:

@@ -47,7 +47,7 @@ class Units:
         regular = bool(header.scenario) and "arrivals" not in header.scenario
         rewards = header.scenario.get("rewards")
         kind = rewards.get("kind", "") if isinstance(rewards, dict) else ""
-        currency = money_unit(header.scenario.get("currency"), kind)
+        currency = money_unit(header.currency or header.scenario.get("currency"), kind)
         unit = header.time_unit or ("round" if regular else None)
         return Units(None if unit is None else clean(unit), clean(currency) if currency else "reward")
 
@@ -79,7 +79,7 @@ def facts(log: Log, aggregate: Aggregate) -> list[tuple[str, str]]:
         ("made with", versions or "versions are not in the log"),
         ("file", clean(log.path.name)),
     ]
-    if aggregate.pulls.count:
+    if aggregate.pulls.count and None not in header.means:
         regret = number_text(float(aggregate.regret()[-1]))
         found.insert(4, ("pseudo-regret", f"{regret}, from the means in the log's header"))
     return found

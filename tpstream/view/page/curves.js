@@ -88,18 +88,18 @@ function promised(log) {
 
 const reward = {
   id: "reward", title: "Reward received, outstanding and lost",
-  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid.${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
+  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. ${log.means_known ? "Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid." : "The arms' true means are not known, so that nothing is said about what is outstanding or about regret."}${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: what they paid is not known." : null),
   panels: (log) => {
     const found = [cumulativeSpec(`Received so far, by arm (${log.reward})`, (one, arm) => one.total("sum.parts", arm), { height: 230, extra: promised })];
-    found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
+    if (page.logs.some((one) => one.means_known)) found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
     if (page.logs.some((one) => one.all("count.late"))) found.push(cumulativeSpec(`Came too late and was not credited, so far (${log.reward})`, (one, arm) => one.total("sum.late", arm), { height: 130 }));
     if (page.logs.some((one) => one.all("count.lost"))) found.push(cumulativeSpec("Lost parts so far (what they would have paid is not known)", (one, arm) => one.total("count.lost", arm), { height: 130 }));
     return found;
   },
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: received`, "outstanding", "late"])],
-    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("sum.parts", arm)[b]), short(log.outstanding(arm)[b]), short(log.total("sum.late", arm)[b])])]),
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("sum.parts", arm)[b]), log.means_known ? short(log.outstanding(arm)[b]) : "–", short(log.total("sum.late", arm)[b])])]),
   }),
 };
 

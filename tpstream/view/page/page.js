@@ -160,7 +160,7 @@ async function start() {
   buildAbout();
   buildArms();
   if (page.logs.every((log) => !log.events)) byId("main").append(element("p", {}, "There is no event in this log, so there is nothing to draw."));
-  else for (const figure of [...(page.logs.length > 1 ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
+  else for (const figure of [...(page.logs.length > 1 && page.logs.every((log) => log.means_known) ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
   if (page.logs.some((log) => log.pulls)) {
     buildPull();
     const log = page.logs.find((one) => one.pulls), best = log.array("pull.paid").reduce((most, paid, row, all) => (paid > all[most] ? row : most), 0);

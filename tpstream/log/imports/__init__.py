@@ -1,0 +1,1 @@
+"""How do tables of decisions and payments that somebody else recorded become a log?"""
