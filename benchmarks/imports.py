@@ -1,8 +1,8 @@
 """What an import costs, against pandas reading the same two files.
 
-Usage: python benchmarks/imports.py [OFFERS]. Writes the tables of a shop (tests/support/shops.py: 5 variants, 70 % of the
-offers without a payment) as CSV files, imports them with the command in a process of its own, and checks the log.
-Prints seconds, the peak of memory, and the ratio to the time in which pandas reads the files with their dates.
+Usage: python benchmarks/imports.py [OFFERS]. Writes the tables of a shop (tests/support/shops.py) as CSV files, imports
+them with the command in a process of its own, and checks the log. Prints seconds, the peak of memory, and the ratio to
+the time in which pandas reads the files with their dates.
 """
 
 import subprocess

@@ -1,42 +1,19 @@
 """The pages on scenario files, policies and traces tell the truth: files are valid, programs print what they say."""
 
 import re
-import shlex
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from pages import DOCS, blocks, run, tpstream
 
 from tpstream import Scenario, compare
 from tpstream.rewards import REWARDS
 from tpstream.scenario.warnings import describe_duration
 
-DOCS = Path(__file__).parents[2] / "docs"
 SCENARIOS, POLICY, TRACES = (
     (DOCS / f"{page}.md").read_text("utf-8") for page in ("scenarios", "write-a-policy", "traces")
 )
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The fenced blocks of a page in that language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-
-
-def run(folder: Path, *words: str) -> str:
-    """What a Python process prints in that folder, if it complains of nothing."""
-    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, check=False, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def tpstream(folder: Path, command: str) -> str:
-    """What a command prints without the notes about compiling."""
-    words = shlex.split(command)
-    assert words[0] == "tpstream"
-    quiet = ["--quiet"] if words[1] in {"run", "compare"} else []
-    return run(folder, "-c", "from tpstream.cli.app import main; main()", *words[1:], *quiet)
 
 
 def test_the_scenario_says_what_it_says() -> None:

@@ -46,7 +46,9 @@ class Fault:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogCheck(Displayed):
-    """What the check of a log found; get one from `check_log`.
+    """What the check of a log found.
+
+    Get one from `check_log`, which has an example.
 
     Parameters
     ----------

@@ -1,0 +1,33 @@
+"""The page on data of one's own tells the truth: its files can be imported, its program prints what it says."""
+
+import tomllib
+from pathlib import Path
+
+from pages import DOCS, blocks, run, tpstream
+
+from tpstream import check_log, read_log
+from tpstream.log.imports.column_map import read_map
+
+PAGE = (DOCS / "own-data.md").read_text("utf-8")
+
+
+def test_the_way_from_two_tables_to_a_log(tmp_path: Path) -> None:
+    """The files, saved under the names that the page gives, can be imported, checked and shown; the map is valid."""
+    texts = blocks(PAGE, "text")
+    for name, text in (("offers.csv", texts[0]), ("payments.csv", texts[1]), ("visits.csv", texts[3])):
+        (tmp_path / name).write_text(text)
+    for command in [line for block in blocks(PAGE, "sh")[:2] for line in block.splitlines()]:
+        assert tpstream(tmp_path, command)
+    imported = read_log(tmp_path / "shop.arrows").header.imported
+    assert imported is not None
+    assert (imported["payments"]["taken"], imported["payments"]["duplicate"]) == (4, 1)
+    assert check_log(tmp_path / "trial.arrows").sound
+    (map_text,) = blocks(PAGE, "toml")
+    written = read_map(tmp_path / "shop.map.toml")
+    shown = read_map(tomllib.loads(map_text))
+    assert (shown.decisions, shown.payments) == (written.decisions, written.payments)
+
+
+def test_the_program_prints_what_it_says(tmp_path: Path) -> None:
+    """The program prints the text below it."""
+    assert run(tmp_path, "-c", blocks(PAGE, "python")[0]) == blocks(PAGE, "text")[2]
