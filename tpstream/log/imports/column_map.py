@@ -118,8 +118,12 @@ def read_map(source: str | Path | Mapping[str, Any] | ColumnMap) -> ColumnMap:
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         key = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
-            tables = {"decisions": DecisionColumns, "payments": PaymentColumns, "options": ImportOptions}
-            of_table = ColumnMap if len(first["loc"]) == 1 else tables[str(first["loc"][0])]
+            tables: dict[str, type[Settings]] = {
+                "decisions": DecisionColumns,
+                "payments": PaymentColumns,
+                "options": ImportOptions,
+            }
+            of_table: type[Settings] = ColumnMap if len(first["loc"]) == 1 else tables[str(first["loc"][0])]
             near = did_you_mean(str(first["loc"][-1]), of_table.model_fields)
             raise DataError(f"{name}: {key}: there is no such key{near}") from error
         raise DataError(f"{name}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}") from error
