@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, logs, make_events, make_header, write_log
+from studies import small
 
 import tpstream
+from tpstream import compare, simulate
 from tpstream.log import jsonl
 from tpstream.log.reader import read_log, read_logs
 from tpstream.log.schema import Header
@@ -119,6 +121,18 @@ def test_folder_with_a_run_twice(tmp_path: Path) -> None:
         write_log(tmp_path / name, make_header(run=3), [])
     with pytest.raises(LogError, match=r"a.arrows and a.jsonl are both run 3 of 'ucb1'; move one of them away"):
         read_logs(tmp_path)
+
+
+def test_folder_of_a_study(tmp_path: Path) -> None:
+    """The tables of a study are no logs, which is said; logs beside them are read."""
+    compare(small(), ["uniform"], runs=2, folder=tmp_path)
+    told = rf"{tmp_path}: holds the results of a study and no log; `tpstream show {tmp_path}` shows the study"
+    with pytest.raises(LogError, match=told):
+        read_logs(tmp_path)
+    with pytest.raises(LogError, match=r"results.parquet: is a Parquet file without the header of a log"):
+        read_log(tmp_path / "results.parquet")
+    simulate(small(), "uniform", log=tmp_path / "one.jsonl")
+    assert [log.path.name for log in read_logs(tmp_path)] == ["one.jsonl"]
 
 
 def test_folder_without_logs(tmp_path: Path) -> None:

@@ -425,6 +425,13 @@ def test_almost_a_shipped_name(path: str) -> None:
         Scenario.load(path)
 
 
+def test_almost_a_file_that_is_there(tmp_path: Path) -> None:
+    """A mistyped file is asked for by its path, if one beside it is nearer than every name that ships."""
+    (tmp_path / "mytrial.toml").touch()
+    assert complaint(tmp_path / "mytrail.toml").startswith(f"no such file (did you mean '{tmp_path}/mytrial.toml'?);")
+    assert "(did you mean 'setting-1'?)" in complaint(tmp_path / "setting1.toml")
+
+
 def test_folder(tmp_path: Path) -> None:
     """A folder is not a scenario."""
     assert complaint(tmp_path) == "is a folder; give a scenario file"

@@ -50,7 +50,9 @@ def open_reader(path: Path) -> FormatReader:
     """Read the footer."""
     with _open(path) as file:
         metadata = file.metadata.metadata or {}
-        header = decode_header(path, metadata.get(HEADER, b""))
+        if HEADER not in metadata:
+            raise LogError(f"{path}: is a Parquet file without the header of a log; give a log, such as --log records")
+        header = decode_header(path, metadata[HEADER])
         last, groups = -1, file.metadata.num_row_groups
         if groups:
             last = file.read_row_group(groups - 1, columns=["seq"]).column("seq")[-1].as_py()

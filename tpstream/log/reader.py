@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWN = 200_000
 """Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
+STUDY, RESULTS = "study.json", "results"
+"""What tells that a folder holds a study, and the table of its results, which may be Parquet without being a log."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,7 +340,13 @@ def read_logs(folder: str | Path) -> list[Log]:
     folder = Path(folder)
     if not folder.is_dir():
         return [read_log(folder)]
-    logs = [read_log(path) for path in sorted(folder.iterdir()) if path.suffix in SUFFIXES | OLD_SUFFIXES]
+    of_a_study = (folder / STUDY).is_file()
+    endings = SUFFIXES.keys() | OLD_SUFFIXES.keys()
+    paths = [path for path in sorted(folder.iterdir()) if path.suffix in endings]
+    logs = [read_log(path) for path in paths if not (of_a_study and path.stem == RESULTS)]
+    if not logs and of_a_study:
+        remedy = f"`tpstream show {folder}` shows the study, and --log FOLDER records logs of its runs"
+        raise LogError(f"{folder}: holds the results of a study and no log; {remedy}")
     if not logs:
         raise LogError(f"{folder}: there is no log in this folder; logs end in {', '.join(SUFFIXES)}")
     logs.sort(key=_identity)

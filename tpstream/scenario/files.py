@@ -43,7 +43,10 @@ def find_file(path: str | Path) -> Path:
         return known[str(path)]
     if file.is_dir():
         raise ScenarioError(f"{path}: is a folder; give a scenario file")
-    near = did_you_mean(file.stem if file.suffix == ".toml" else file.name, known)
+    beside = {one.stem: one for one in file.parent.glob("*.toml")}
+    near = did_you_mean(file.stem if file.suffix == ".toml" else file.name, [*beside, *known])
+    for name, one in beside.items():
+        near = near.replace(repr(name), repr(str(one)))
     raise ScenarioError(f"{path}: no such file{near}; `tpstream list scenarios` shows the ones that ship")
 
 
