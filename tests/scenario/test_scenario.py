@@ -337,7 +337,7 @@ def test_no_listed_policies_means_the_papers() -> None:
 def test_recorded_rewards_ask_for_groups(recorded: Path) -> None:
     """Where the environment promises no groups, a policy that assumes some must be told."""
     scenario = Scenario.load(recorded)
-    with pytest.raises(PolicyError, match="tp-ucb-fr: groups are not known for these rewards; give the policy its own"):
+    with pytest.raises(PolicyError, match="tp-ucb-fr: groups are not known for these rewards; write groups = 1"):
         scenario.policy("tp-ucb-fr")
     assert scenario.policy("tp-ucb-fr:groups=2").parameters.model_dump()["groups"] == 2
 

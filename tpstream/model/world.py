@@ -105,7 +105,10 @@ class Problem:
         """
         chosen = self.groups if groups is None else groups
         if chosen is None:
-            raise PolicyError("groups are not known for these rewards; give the policy its own, e.g. groups = 1")
+            raise PolicyError(
+                "groups are not known for these rewards; write groups = 1 under [rewards], or a larger divisor of the "
+                "span if no group ever pays more than maximum / groups, or give the policy its own (NAME:groups=1)"
+            )
         if chosen < 1 or self.span % chosen:
             divisors = [divisor for divisor in range(1, self.span + 1) if self.span % divisor == 0]
             raise PolicyError(
