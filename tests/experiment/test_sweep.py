@@ -241,9 +241,18 @@ def test_figures(tmp_path: Path, sets: dict[str, list[Any]]) -> None:
     assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_path_with_one_value_has_no_axis() -> None:
+    """The figure is over the path that was varied, whatever else was set for all cells."""
+    found = sweep(small(), {"drain": [False], "span": [3, 6]}, ["uniform"], runs=1)
+    (axes,) = found.plot().axes
+    assert axes.get_xlabel() == "span"
+    (alone,) = sweep(small(), {"span": [3]}, ["uniform"], runs=1).plot().axes
+    assert alone.get_xlabel() == "span"
+
+
 def test_too_many_panels(tmp_path: Path) -> None:
     """More panels than a page can hold are an error."""
-    found = sweep(small(), {"drain": [True], "horizon": list(range(10, 23))}, ["uniform"], runs=1)
+    found = sweep(small(), {"drain": [True, False], "horizon": list(range(10, 23))}, ["uniform"], runs=1)
     with pytest.raises(FigureError, match="13 panels are too many"):
         found.plot(tmp_path / "sweep.png")
 
@@ -440,6 +449,17 @@ def test_without_a_delay(path: str) -> None:
     assert found.studies[0].results().equals(compare(plain, ["delayed-ucb1"], runs=2).results())
     assert found.studies[1].results().equals(compare(late, ["delayed-ucb1"], runs=2).results())
     assert found.table()[path].tolist()[0] == "none"
+
+
+def test_a_setting_inside_of_another() -> None:
+    """A list that one set gives to all cells is not changed by what another set puts into it in one of them."""
+    sets = {"delays": [[{"kind": "poisson", "mean": 3.0}]], "delays.poisson.mean": ["none", 1.0, 5.0]}
+    found = sweep(small(), sets, ["uniform"], runs=1)
+    assert len(found.studies) == 3
+    for settings, study in zip(found.settings, found.studies, strict=True):
+        mean = settings["delays.poisson.mean"]
+        alone = small() if mean == "none" else small(delays=[{"kind": "poisson", "mean": mean}])
+        assert (study.regret("uniform") == compare(alone, ["uniform"], runs=1).regret("uniform")).all()
 
 
 def test_without_one_of_several_delays() -> None:

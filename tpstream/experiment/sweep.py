@@ -110,6 +110,8 @@ class Sweep(PolicyTables):
     ) -> "Figure":
         """Draw final regret over the first path's values, a panel for each combination of the others.
 
+        Paths of which there is only one value are left out.
+
         Parameters
         ----------
         path
@@ -129,7 +131,7 @@ class Sweep(PolicyTables):
             The figure, which a notebook shows.
         """
         shown: dict[str, Any] = {"log_values": log_values, "ax": ax, "log_y": log_y, "labels": labels}
-        return sweep_figure(path, self.name, self.table(), self.paths, currency=self.currency, **shown)
+        return sweep_figure(path, self.name, self.table(), self._varied, currency=self.currency, **shown)
 
     def _summary(self) -> Summary:
         policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))
@@ -155,6 +157,11 @@ class Sweep(PolicyTables):
             curves,
             (self.paths[0], "final pseudo-regret"),
         )
+
+    @property
+    def _varied(self) -> list[str]:
+        """The paths of which there are several values; the first path if there is none."""
+        return [path for path in self.paths if len(set(self._values(path))) > 1] or self.paths[:1]
 
     def _values(self, path: str) -> list[str]:
         return [str(settings[path]) for settings in self.settings]

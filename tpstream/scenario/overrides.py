@@ -6,6 +6,7 @@ One value is a setting; several are those of a sweep.
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -223,7 +224,7 @@ def _put(
         elif innermost is not None and setting.value == WITHOUT:
             innermost[0][innermost[1]] = {"kind": "none"}
         else:
-            table[step] = setting.value
+            table[step] = deepcopy(setting.value)  # another setting may go into it, and other cells share the value
 
 
 def _find(keys: dict[str, Any], table: Any, step: str, above: Location, setting: Setting) -> list[Any]:
