@@ -1,7 +1,8 @@
 """How studies scale: speed-up from one to two workers against the ideal, overhead, and many short runs.
 
-Speed-ups by the clock mean something on free cores only; the processor time next to them, of all processes together and
-relative to one worker, means the same on a busy machine. Needs the extra `dask`.
+What threads would gain is in threads.py, what small trials cost in small_runs.py. Speed-ups by the clock mean something
+on free cores only; the processor time next to them, of all processes together and relative to one worker, means the
+same on a busy machine. Needs the extra `dask`.
 
     python benchmarks/scaling.py [--runs 80] [--horizon 100000] [--short 10000] [--turns 5]
 """
@@ -15,28 +16,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
-from unittest.mock import patch
 
 import psutil
 from distributed import Client
 
 from tpstream import Scenario, Study, compare
-from tpstream.engines import compiled_engine, draws
 from tpstream.experiment import executors as chunker
 from tpstream.experiment.executors import dask_executor
 from tpstream.experiment.store import NAME, RunResult, Store
 from tpstream.experiment.worker import Chunk
-from tpstream.rewards import smooth_beta
-from tpstream.run.loop import counted_rounds, run_policies
-from tpstream.run.options import RunOptions
 
 WORKERS = 2
 SCENARIO = "setting-2-200-20"
@@ -61,60 +55,18 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     given = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
-    locked(given.horizon, given.turns)
     speed_up(Scenario.load(SCENARIO).with_(horizon=given.horizon), given.runs, given.turns)
     pieces(given.short)
     short_runs(given.short)
     store_rate()
 
 
-def locked(horizon: int, turns: int) -> None:
-    """How much of a run under all policies is spent outside of compiled code, where threads wait for each other."""
-    spent: list[float] = []
-
-    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: object) -> object:
-            began = time.thread_time()
-            try:
-                return function(*arguments)
-            finally:
-                spent.append(time.thread_time() - began)
-
-        return call
-
-    print("\nprocessor time of a run under all policies, and the share of it outside of compiled code")
-    for name in ("setting-1", "setting-2.1-100-10", "setting-2.2-200-100"):
-        scenario = Scenario.load(name).with_(horizon=horizon)
-        rounds = counted_rounds(horizon, ())
-        run = partial(run_policies, scenario, scenario.choices(), scenario.seed, 0, rounds, RunOptions())
-        run()
-        whole, compiled = min(_seconds_of(run) for _ in range(turns)), []
-        with (
-            patch.object(smooth_beta, "fill_groups", timed(smooth_beta.fill_groups)),
-            patch.object(draws, "fill_sums", timed(draws.fill_sums)),
-            patch.object(compiled_engine, "fill_sums", timed(draws.fill_sums)),
-            patch.object(compiled_engine.PlainRun, "_call", timed(compiled_engine.PlainRun._call)),  # noqa: SLF001
-        ):
-            for _ in range(turns):
-                spent.clear()
-                run()
-                compiled.append(sum(spent))
-        print(f"  {name:20} {whole * 1e3:6.1f} ms {1 - min(compiled) / whole:6.0%}")
-
-
-def _seconds_of(work: Callable[[], object]) -> float:
-    began = time.thread_time()
-    work()
-    return time.thread_time() - began
-
-
 def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
-    """One worker against two threads, two processes and two Dask workers, in turn; compared turn by turn, medians."""
+    """One worker against two processes and two Dask workers, in turn; compared turn by turn, medians."""
     rounds = len(scenario.choices()) * scenario.horizon * runs
     print(f"\n{scenario.name}: {len(scenario.choices())} policies, {runs} runs of {scenario.horizon:,} rounds")
     measure(lambda folder: compare(scenario, runs=1, folder=folder))  # compiles, and loads what writes files
     with (
-        ThreadPoolExecutor(WORKERS) as threads,
         ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool,
         dask_cluster() as address,
         dask_executor(address) as dask,
@@ -123,7 +75,6 @@ def speed_up(scenario: Scenario, runs: int, turns: int) -> None:
             compare(scenario, runs=4 * WORKERS, executor=executor)  # starts and loads
         ways: dict[str, Callable[[Path], Study]] = {
             "one worker": lambda folder: compare(scenario, runs=runs, folder=folder),
-            "two threads": with_executor(scenario, runs, threads),
             "two processes": with_executor(scenario, runs, pool),
             "two on Dask": with_executor(scenario, runs, dask),
             JOBS: lambda folder: compare(scenario, runs=runs, jobs=WORKERS, folder=folder),
