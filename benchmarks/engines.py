@@ -16,12 +16,12 @@ import argparse
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from measuring import best
 from simpy_floor import bare_simpy
 
 from tpstream import Scenario, simulate
@@ -75,17 +75,6 @@ def plain_python(policy: str, rounds: int) -> float:
         check=True,
     )
     return float(done.stdout)
-
-
-def best(turns: int, *jobs: Callable[[], object]) -> list[float]:
-    """The shortest time of every job in seconds; the jobs take turns."""
-    shortest = [float("inf")] * len(jobs)
-    for _ in range(turns):
-        for number, job in enumerate(jobs):
-            began = time.thread_time()
-            job()
-            shortest[number] = min(shortest[number], time.thread_time() - began)
-    return shortest
 
 
 def setting(horizon: int, **changes: int) -> Scenario:

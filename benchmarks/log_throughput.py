@@ -7,7 +7,7 @@ time to make them is not counted. The slow ways get fewer events.
 Then whole runs, from scenario to file: Setting 1 under TP-UCB-FR as in the paper, with geometric delays, and with
 delays that are no whole rounds. The run and the thread that writes its log share the work, so with a free second core a
 run takes as long as the busier one of them: `events/s` is by the clock, with priority over other programs
-(undisturbed.py), `of the busier thread` by its processor time. The floor is pyarrow alone, which writes the same
+(measuring.py), `of the busier thread` by its processor time. The floor is pyarrow alone, which writes the same
 columns of the same log from memory to a file, compressed in the same way.
 
 The last lines compare with the aims of the design.
@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import structlog
-from undisturbed import undisturbed
+from measuring import undisturbed
 
 from tpstream import Scenario, simulate
 from tpstream.analysis.regret import regret_by_round

@@ -9,10 +9,8 @@ processor time, the best of several turns, taken in alternation.
 """
 
 import argparse
-import time
-from collections.abc import Callable
 
-from undisturbed import undisturbed
+from measuring import best
 
 from tpstream import Scenario, simulate
 from tpstream.engines import compiled_engine
@@ -30,19 +28,6 @@ SHOP = {
     "delays": [{"kind": "lognormal", "median": 2.0, "sigma": 0.5}, {"kind": "reporting", "every": 1, "first": 0.5}],
     "window": 90,
 }
-
-
-def best(turns: int, *jobs: Callable[[], object]) -> list[float]:
-    """The shortest time of every job in seconds; the jobs take turns."""
-    shortest = [float("inf")] * len(jobs)
-    for _ in range(turns):
-        for number, job in enumerate(jobs):
-            with undisturbed():
-                began = time.thread_time()
-                job()
-                taken = time.thread_time() - began
-            shortest[number] = min(shortest[number], taken)
-    return shortest
 
 
 def against_simpy(scenario: Scenario, policies: tuple[str, ...], turns: int) -> None:

@@ -9,11 +9,11 @@ per second and the ratio to bare SimPy; each figure is the best of several turns
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 
 import simpy
+from measuring import best
 
 from tpstream import Scenario, simulate
 
@@ -40,17 +40,6 @@ def bare_simpy(horizon: int, span: int) -> int:
     environment.process(decide())
     environment.run(until=horizon)
     return delivered
-
-
-def best(turns: int, *jobs: Callable[[], object]) -> list[float]:
-    """The shortest time of every job, in seconds; the jobs take turns."""
-    shortest = [float("inf")] * len(jobs)
-    for _ in range(turns):
-        for number, job in enumerate(jobs):
-            began = time.perf_counter()
-            job()
-            shortest[number] = min(shortest[number], time.perf_counter() - began)
-    return shortest
 
 
 def main() -> None:

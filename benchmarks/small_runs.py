@@ -13,6 +13,8 @@ import resource
 import time
 from collections.abc import Callable
 
+from measuring import best
+
 from tpstream import Scenario, compare, trial
 from tpstream.engines.draws import Draws
 from tpstream.run.loop import counted_rounds, run_policies
@@ -57,17 +59,12 @@ def one_run(scenario: Scenario, turns: int) -> None:
         "a run": run_of(scenario, "compiled"),
         "a run by SimPy": run_of(scenario, "simpy"),
     }
-    best = dict.fromkeys(jobs, float("inf"))
     for job in jobs.values():
         job()  # compile first
-    for _ in range(turns):
-        for name, job in jobs.items():
-            began = time.thread_time()
-            job()
-            best[name] = min(best[name], time.thread_time() - began)
+    times = dict(zip(jobs, best(turns, *jobs.values()), strict=True))
     print(f"{scenario.name}: {scenario.horizon} pulls of {scenario.span} parts, {len(scenario.arms)} arms, {POLICY}")
-    for name, seconds in best.items():
-        print(f"  {name:16}{seconds * 1e3:8.2f} ms {seconds / best['draws alone']:8.2f} times the draws")
+    for name, seconds in times.items():
+        print(f"  {name:16}{seconds * 1e3:8.2f} ms {seconds / times['draws alone']:8.2f} times the draws")
 
 
 def whole_study(name: str, study: Callable[[], object], runs: int) -> None:

@@ -4,7 +4,7 @@ The help, which imports nothing heavy; a short run under the scenario's four pol
 anything (an empty cache); and the same run again, which finds the compiled code on disk. Beside them the floor: a
 program that imports what no run can do without (NumPy, Numba, pydantic, structlog, Typer, Rich) and calls one compiled
 function that it finds on disk. Prints seconds by the clock and of the processor (the two differ where other work goes
-on and priority cannot be had, see undisturbed.py), the best of several turns, and ratios to the floor.
+on and priority cannot be had, see measuring.py), the best of several turns, and ratios to the floor.
 
     python benchmarks/start_up.py [--turns 5]
 """
@@ -19,7 +19,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-from undisturbed import undisturbed
+from measuring import undisturbed
 
 MAIN = "from tpstream.cli.app import main; main()"
 RUN = ("run", "setting-1", "--horizon", "500")

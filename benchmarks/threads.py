@@ -1,7 +1,7 @@
 """Would threads do for studies, instead of processes?
 
 Two runs under all policies of their scenario: by one thread, by two threads, and by two processes, which are started
-and warm. Both begin at the same moment and have priority over other programs (undisturbed.py), so that the clock means
+and warm. Both begin at the same moment and have priority over other programs (measuring.py), so that the clock means
 something. Prints how many times as fast two are as one, and the processor time that they take, by medians; and beside
 it, how much of a run's time is spent outside of compiled code, where threads wait for each other.
 
@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
-from undisturbed import undisturbed
+from measuring import undisturbed
 
 from tpstream import Scenario
 from tpstream.engines import compiled_engine, compiled_real, draws
