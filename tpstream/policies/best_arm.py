@@ -4,6 +4,10 @@ P(arm i) is the integral of f_i times the product of all other F_j, with densiti
 computed by quadrature: the line is cut where any of the distributions changes, at so many standard deviations from its
 mean, and each panel gets Gauss-Legendre nodes. F_j at the nodes is the integral of f_j over the panels so far and of
 the polynomial through its values in the present one, so that only densities are needed.
+
+The density of a Beta distribution with a parameter below 1 is infinite at 0 or 1. So where there is one, values are
+taken on the scale of log(x / (1 - x)), on which all densities of Beta distributions are smooth; the order of values is
+the same there, as long as all arms have one unit.
 """
 
 import math
@@ -43,6 +47,12 @@ def quadrature_fields(units: Floats) -> dict[str, Any]:
 
 
 @compiled
+def log_density_of_logit(value: float, first: float, second: float) -> float:
+    """The logarithm of the density of log(x / (1 - x)), up to its constant, for x of Beta(first, second)."""
+    return -first * math.log1p(math.exp(-value)) - second * math.log1p(math.exp(value))
+
+
+@compiled
 def log_density(beta: bool, x: float, first: float, second: float) -> float:  # noqa: FBT001
     """The logarithm of a density up to its constant: of Beta(first, second), or Normal(first, second)."""
     if beta:
@@ -59,7 +69,7 @@ def log_constant(beta: bool, first: float, second: float) -> float:  # noqa: FBT
 
 
 @compiled
-def cut_line(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> int:  # noqa: FBT001
+def cut_line(state: Any, beta: bool, logit: bool, firsts: Floats, seconds: Floats) -> int:  # noqa: FBT001
     """Write where the line is cut, in order; returns how many cuts there are."""
     count = 0
     for arm in range(firsts.size):
@@ -68,9 +78,11 @@ def cut_line(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> int:  #
             size = firsts[arm] + seconds[arm]
             mean = firsts[arm] / size
             deviation = math.sqrt(mean * (1.0 - mean) / (size + 1.0))
+        if logit:
+            mean, deviation = math.log(firsts[arm] / seconds[arm]), math.sqrt(1.0 / firsts[arm] + 1.0 / seconds[arm])
         for place in range(2 * CUTS.size):
             cut = mean + (CUTS[place] if place < CUTS.size else -CUTS[place - CUTS.size]) * deviation
-            cut = state.units[arm] * (min(max(cut, 0.0), 1.0) if beta else cut)
+            cut = state.units[arm] * (min(max(cut, 0.0), 1.0) if beta and not logit else cut)
             # Sorted by insertion: this is done only for a log that asks for probabilities.
             hole = count
             while hole > 0 and state.cuts[hole - 1] > cut:
@@ -85,6 +97,7 @@ def cut_line(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> int:  #
 def fill_panel(
     state: Any,
     beta: bool,  # noqa: FBT001
+    logit: bool,  # noqa: FBT001
     arm: int,
     low: float,
     half: float,
@@ -98,7 +111,9 @@ def fill_panel(
     for node in range(size):
         x = (low + half * (1.0 + state.nodes[node])) / state.units[arm]
         densities[arm, node] = 0.0
-        if not beta or x < 1.0:
+        if logit:
+            densities[arm, node] = math.exp(constant + log_density_of_logit(x, first, second)) / state.units[arm]
+        elif not beta or x < 1.0:
             densities[arm, node] = math.exp(constant + log_density(beta, x, first, second)) / state.units[arm]
     whole = 0.0
     for node in range(size):
@@ -115,20 +130,22 @@ def fill_best(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> None: 
     """Write the probability that each arm's value is the largest, for Beta or Normal distributions.
 
     `firsts` and `seconds` are the parameters: a and b, or mean and standard deviation. The values are in the arm's
-    unit, that is, they are multiplied by state.units[arm].
+    unit, that is, they are multiplied by state.units[arm], and all units are the same where a parameter is below 1.
     """
     arms, size = firsts.size, state.nodes.size
     densities, distributions, below, reached = state.panel[0], state.panel[1], state.panel[2], state.panel[3]
+    logit = False
     for arm in range(arms):
         state.probabilities[arm] = 0.0
         reached[arm, 0] = 0.0
-    cuts = cut_line(state, beta, firsts, seconds)
+        logit = logit or (beta and min(firsts[arm], seconds[arm]) < 1.0)
+    cuts = cut_line(state, beta, logit, firsts, seconds)
     for cut in range(cuts - 1):
         low, half = state.cuts[cut], 0.5 * (state.cuts[cut + 1] - state.cuts[cut])
         if half <= 0.0:
             continue
         for arm in range(arms):
-            fill_panel(state, beta, arm, low, half, firsts[arm], seconds[arm])
+            fill_panel(state, beta, logit, arm, low, half, firsts[arm], seconds[arm])
         for node in range(size):
             product = 1.0
             for arm in range(arms):

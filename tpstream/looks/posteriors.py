@@ -1,0 +1,150 @@
+"""Posterior probabilities of comparisons between arms: exact for Beta and normal posteriors, for many trials at once.
+
+`first` and `second` are the parameters of the posteriors, arrays of shape (..., arms): a and b of Beta distributions,
+or means and standard deviations of normal ones. Integrals over an arm's posterior are taken by a Gauss-Legendre rule on
+panels around its centre, for Beta distributions on the scale of log(x / (1 - x)), on which all their densities are
+smooth and have a single peak.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, betaln, expit, log_expit, ndtr
+
+from tpstream.model.arrays import Floats
+from tpstream.model.numba_support import cached
+from tpstream.policies.best_arm import fill_best, quadrature_fields
+
+Family = Literal["beta", "normal"]
+NODES = 10
+"""Gauss-Legendre nodes in each panel."""
+CUTS = np.array([0.0, 0.8, 1.6, 2.5, 3.5, 5.0, 7.5])
+"""Where panels end, on both sides of the centre, in standard deviations of a bell curve there ..."""
+TAILS = np.array([0.0, 0.0, 0.0, 0.3, 1.5, 7.0, 28.0])
+"""... and how much further, in units in which the tail of a Beta distribution falls by the factor e."""
+_RULE = np.polynomial.legendre.leggauss(NODES)
+
+
+class Quadrature(NamedTuple):
+    """What `fill_best` needs of a state."""
+
+    probabilities: Floats
+    units: Floats
+    nodes: Floats
+    weights: Floats
+    integrals: Floats
+    cuts: Floats
+    panel: Floats
+
+
+def best_probabilities(family: Family, first: Floats, second: Floats) -> Floats:
+    """The probability that each arm has the largest value, of shape (..., arms).
+
+    Examples
+    --------
+    >>> best_probabilities("beta", np.array([30.0, 41.0, 35.0]), np.array([30.0, 20.0, 27.0])).round(4)
+    array([0.018 , 0.8789, 0.1031])
+    """
+    first, second = np.broadcast_arrays(np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64))
+    arms = first.shape[-1]
+    found = np.empty((first.size // arms, arms))
+    work = Quadrature(**quadrature_fields(np.ones(arms)))
+    rows = (np.ascontiguousarray(parameter).reshape(-1, arms) for parameter in (first, second))
+    _fill_all(work, family == "beta", *rows, found)
+    return found.reshape(first.shape)
+
+
+@cached
+def _fill_all(work: Quadrature, beta: bool, first: Floats, second: Floats, found: Floats) -> None:  # noqa: FBT001
+    """Write the probabilities of each row."""
+    for row in range(len(found)):
+        fill_best(work, beta, first[row], second[row])
+        found[row] = work.probabilities
+
+
+def better_probabilities(family: Family, first: Floats, second: Floats, control: int, margin: float = 0.0) -> Floats:
+    """The probability that each arm's value exceeds the control's by more than the margin; NaN for the control.
+
+    Examples
+    --------
+    >>> better_probabilities("normal", np.array([0.0, 1.0]), np.array([0.6, 0.8]), control=0).round(4)
+    array([   nan, 0.8413])
+    """
+    others = [arm for arm in range(first.shape[-1]) if arm != control]
+    found = np.full(first.shape, np.nan)
+    if family == "normal":
+        ahead = first[..., others] - first[..., [control]] - margin
+        found[..., others] = ndtr(ahead / np.hypot(second[..., others], second[..., [control]]))
+        return found
+    values, masses = _values_of(family, first[..., [control]], second[..., [control]], margin)
+    below = _distribution(family, values, margin, first[..., others], second[..., others])
+    found[..., others] = 1 - (masses * below).sum(axis=-1)
+    return found
+
+
+def equivalent_probabilities(family: Family, first: Floats, second: Floats, control: int, margin: float) -> Floats:
+    """The probability that each arm's value differs from the control's by less than the margin; NaN for the control."""
+    below = better_probabilities(family, first, second, control, margin)
+    return better_probabilities(family, first, second, control, -margin) - below
+
+
+def all_equivalent_probability(family: Family, first: Floats, second: Floats, margin: float) -> Floats:
+    """The probability that the largest and the smallest value of all arms differ by less than the margin.
+
+    It is the sum over arms i of the probability that i has the smallest value x and all others lie in (x, x + margin).
+    """
+    arms = first.shape[-1]
+    total = np.zeros(first.shape[:-1])
+    for arm in range(arms):
+        values, masses = _values_of(family, first[..., [arm]], second[..., [arm]], margin)
+        others = [other for other in range(arms) if other != arm]
+        a, b = first[..., others], second[..., others]
+        inside = _distribution(family, values, margin, a, b) - _distribution(family, values, 0.0, a, b)
+        total += (masses[..., 0, :] * inside.prod(axis=-2)).sum(axis=-1)
+    return total
+
+
+class Values(NamedTuple):
+    """Values that stand for a posterior, (..., nodes), and how far each is below 1, exact also very close to it."""
+
+    values: Floats
+    to_one: Floats
+
+
+def _values_of(family: Family, first: Floats, second: Floats, margin: float) -> tuple[Values, Floats]:
+    """Values that stand for each posterior, and the probability that each stands for, (..., nodes).
+
+    Panels also end where a value plus or minus the margin is at the edge of what is possible.
+    """
+    if family == "normal":
+        deviations, tails, centres = second, (0.0, 0.0), first
+        edges: list[float] = []
+    else:
+        deviations, tails, centres = np.sqrt(1 / first + 1 / second), (1 / first, 1 / second), np.log(first / second)
+        edges = [math.log(edge / (1 - edge)) for edge in (abs(margin), 1 - abs(margin)) if 0 < edge < 1]
+    low, high = (deviations[..., np.newaxis] * CUTS + np.asarray(tail)[..., np.newaxis] * TAILS for tail in tails)
+    cuts = np.concatenate([-low[..., :0:-1], high], axis=-1) + centres[..., np.newaxis]
+    further = np.broadcast_to(np.array(edges), (*centres.shape, len(edges)))
+    cuts = np.sort(np.concatenate([cuts, np.clip(further, cuts[..., :1], cuts[..., -1:])], axis=-1), axis=-1)
+    half = np.diff(cuts, axis=-1)[..., np.newaxis] / 2
+    places = (cuts[..., :-1, np.newaxis] + half * (1 + _RULE[0])).reshape(*centres.shape, -1)
+    widths = (half * _RULE[1]).reshape(places.shape)
+    a, b = first[..., np.newaxis], second[..., np.newaxis]
+    if family == "normal":
+        densities = np.exp(-0.5 * ((places - a) / b) ** 2) / (b * math.sqrt(2 * math.pi))
+        return Values(places, 1 - places), widths * densities
+    densities = np.exp(a * log_expit(places) + b * log_expit(-places) - betaln(a, b))
+    return Values(expit(places), expit(-places)), widths * densities
+
+
+def _distribution(family: Family, given: Values, margin: float, first: Floats, second: Floats) -> Floats:
+    """The distribution functions of the posteriors (..., arms) at these values (..., 1, nodes) plus the margin."""
+    a, b = first[..., np.newaxis], second[..., np.newaxis]
+    if family == "normal":
+        found: Floats = ndtr((given.values + margin - a) / b)
+        return found
+    values, to_one = np.clip(given.values + margin, 0.0, 1.0), np.clip(given.to_one - margin, 0.0, 1.0)
+    low = values < to_one  # from the nearer end, since small numbers are the exact ones
+    share = betainc(np.where(low, a, b), np.where(low, b, a), np.where(low, values, to_one))
+    return np.where(low, share, 1 - share)
