@@ -37,6 +37,12 @@ def test_the_commands_and_the_program_of_scenarios_work(tmp_path: Path) -> None:
     assert [run(tmp_path, "-c", blocks(SCENARIOS, "python")[0])] == blocks(SCENARIOS, "text")
 
 
+def test_the_programs_of_looks(tmp_path: Path) -> None:
+    """The programs of the page, one after another, print the texts below them."""
+    page = (DOCS / "looks.md").read_text(encoding="utf-8")
+    assert run(tmp_path, "-c", "".join(blocks(page, "python"))) == "".join(blocks(page, "text"))
+
+
 def test_the_table_of_keys_is_complete() -> None:
     """It has every key of a scenario."""
     cells = re.findall(

@@ -43,6 +43,7 @@ FATES: dict[str, dict[str, str]] = {
     "completion-thompson": {"": ZERO},
     "epsilon-greedy": {"": UNKNOWN, "hears=closed": ZERO},
     "explore-then-commit": {"": UNKNOWN, "hears=closed": ZERO},
+    "best-probability": {"": ZERO},
     "uniform": {},
     "oracle": {},
 }
@@ -91,7 +92,7 @@ def test_what_becomes_of_a_lost_part(name: str, keys: str, fate: str) -> None:
     if name in {"group-thompson", "part-thompson"} and "beta" not in keys:
         # A pseudo-observation of 1 in each group says the same as every part: the mean stays 4 exactly.
         expected = 4.0
-    elif "beta" in keys or (name == "delayed-thompson" and not keys):
+    elif "beta" in keys or (name in {"best-probability", "delayed-thompson"} and not keys):
         expected = {ZERO: 2.0 + 2.0, UNKNOWN: 8.0 + 7.0}[fate]  # two pulls, or seven of eight parts, and the prior
     elif name == "delayed-thompson":
         expected = (4.0 + 4.0 + 3.0) / 3

@@ -56,7 +56,7 @@ def spending_boundaries(
     def missing(drift: float) -> float:
         """The error of the second kind at the last look, less what is left of beta for it."""
         efficacy, _, left = _both(information, alpha_spent, beta_spent, drift, fixed)
-        return left.below(1.0, efficacy[-1]) - (beta_spent[-1] - (beta_spent[-2] if len(beta_spent) > 1 else 0.0))
+        return left.below(1.0, efficacy[-1]) - float(np.diff(beta_spent, prepend=0.0)[-1])
 
     drift = float(brentq(missing, *DRIFTS, xtol=1e-13, rtol=1e-13))
     efficacy, futility, _ = _both(information, alpha_spent, beta_spent, drift, fixed)

@@ -50,8 +50,8 @@ def best_probabilities(family: Family, first: Floats, second: Floats) -> Floats:
     arms = first.shape[-1]
     found = np.empty((first.size // arms, arms))
     work = Quadrature(**quadrature_fields(np.ones(arms)))
-    rows = (np.ascontiguousarray(parameter).reshape(-1, arms) for parameter in (first, second))
-    _fill_all(work, family == "beta", *rows, found)
+    one, other = (np.ascontiguousarray(parameter).reshape(-1, arms) for parameter in (first, second))
+    _fill_all(work, family == "beta", one, other, found)
     return found.reshape(first.shape)
 
 
@@ -117,13 +117,12 @@ def _values_of(family: Family, first: Floats, second: Floats, margin: float) -> 
 
     Panels also end where a value plus or minus the margin is at the edge of what is possible.
     """
-    if family == "normal":
-        deviations, tails, centres = second, (0.0, 0.0), first
-        edges: list[float] = []
-    else:
+    deviations, centres = second, first
+    tails, edges = (np.zeros_like(first), np.zeros_like(first)), list[float]()
+    if family == "beta":
         deviations, tails, centres = np.sqrt(1 / first + 1 / second), (1 / first, 1 / second), np.log(first / second)
         edges = [math.log(edge / (1 - edge)) for edge in (abs(margin), 1 - abs(margin)) if 0 < edge < 1]
-    low, high = (deviations[..., np.newaxis] * CUTS + np.asarray(tail)[..., np.newaxis] * TAILS for tail in tails)
+    low, high = (deviations[..., np.newaxis] * CUTS + tail[..., np.newaxis] * TAILS for tail in tails)
     cuts = np.concatenate([-low[..., :0:-1], high], axis=-1) + centres[..., np.newaxis]
     further = np.broadcast_to(np.array(edges), (*centres.shape, len(edges)))
     cuts = np.sort(np.concatenate([cuts, np.clip(further, cuts[..., :1], cuts[..., -1:])], axis=-1), axis=-1)
@@ -141,10 +140,12 @@ def _values_of(family: Family, first: Floats, second: Floats, margin: float) -> 
 def _distribution(family: Family, given: Values, margin: float, first: Floats, second: Floats) -> Floats:
     """The distribution functions of the posteriors (..., arms) at these values (..., 1, nodes) plus the margin."""
     a, b = first[..., np.newaxis], second[..., np.newaxis]
+    found: Floats
     if family == "normal":
-        found: Floats = ndtr((given.values + margin - a) / b)
+        found = ndtr((given.values + margin - a) / b)
         return found
     values, to_one = np.clip(given.values + margin, 0.0, 1.0), np.clip(given.to_one - margin, 0.0, 1.0)
     low = values < to_one  # from the nearer end, since small numbers are the exact ones
     share = betainc(np.where(low, a, b), np.where(low, b, a), np.where(low, values, to_one))
-    return np.where(low, share, 1 - share)
+    found = np.where(low, share, 1 - share)
+    return found

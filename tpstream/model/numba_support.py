@@ -70,7 +70,11 @@ def compiled(function: Function = None) -> Function:  # type: ignore[assignment]
 
 
 def compiled_alone(function: Callable[..., object]) -> Any:
-    """Prepare a function for being compiled by itself, with the settings of `compiled`, to see whether it can be."""
+    """Compile a function by itself, with the other settings of `compiled`.
+
+    So a long function is compiled once in a process, and not again as a part of each loop that calls it; and one that
+    cannot be compiled is found.
+    """
     return _njit(nogil=True, error_model="numpy", _nrt=False)(function)
 
 

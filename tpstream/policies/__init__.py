@@ -24,6 +24,7 @@ POLICIES = Registry(
         "completion-thompson": "tpstream.policies.completion_thompson:POLICY",
         "epsilon-greedy": "tpstream.policies.epsilon_greedy:POLICY",
         "explore-then-commit": "tpstream.policies.explore_then_commit:POLICY",
+        "best-probability": "tpstream.policies.best_probability:POLICY",
         "uniform": "tpstream.policies.uniform:POLICY",
         "oracle": "tpstream.policies.oracle:POLICY",
     },

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.model.arrays import Floats
-from tpstream.model.numba_support import compiled
+from tpstream.model.numba_support import compiled, compiled_alone
 
 NODES = 14
 """Gauss-Legendre nodes in each panel."""
@@ -125,7 +125,7 @@ def fill_panel(
     reached[arm, 0] += half * whole
 
 
-@compiled
+@compiled_alone
 def fill_best(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> None:  # noqa: FBT001
     """Write the probability that each arm's value is the largest, for Beta or Normal distributions.
 

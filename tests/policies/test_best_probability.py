@@ -1,0 +1,105 @@
+"""Allocation by the probability of being best: decisions and logged probabilities as the formulas say."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from literal_allocation import lifted
+from scipy import stats
+
+from tpstream import Scenario, read_log, replay, simulate
+from tpstream.model.arrays import Floats
+from tpstream.model.errors import PolicyError
+from tpstream.model.world import Purpose, open_stream
+
+ARMS = [{"name": name, "probability": chance} for name, chance in (("standard", 0.3), ("low", 0.4), ("high", 0.6))]
+TRIAL = Scenario(name="t", horizon=30, span=1, rewards={"kind": "binary"}, arms=ARMS, drain=True)
+LATE = TRIAL.with_(delays=[{"kind": "geometric", "p": 0.2}])
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "softened": {"power": 0.5, "burn_in": 12, "minimum": 0.1},
+    "rising": {"power": "i/(2n)", "minimum": 0.1, "maximum": 0.6, "update": 7},
+    "clipped": {"limit": "clip", "minimum": 0.15, "prior": [0.2, 0.8]},
+    "matched": {"control": "standard", "control_share": "match", "burn_in": 3},
+    "root": {"control": "low", "control_share": "sqrt", "minimum": 0.2},
+    "fixed": {"control": "standard", "control_share": 0.3, "power": 2.0},
+}
+
+
+def best(successes: Floats, failures: Floats) -> Floats:
+    """P(best) of each arm: the product of the others' distributions, integrated over its quantiles."""
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    values = stats.beta.ppf((1 + nodes) / 2, successes[:, np.newaxis], failures[:, np.newaxis])
+    below = stats.beta.cdf(values[:, np.newaxis], successes[:, np.newaxis], failures[:, np.newaxis])
+    return np.array([np.delete(below[arm], arm, axis=0).prod(axis=0) @ weights / 2 for arm in range(len(successes))])
+
+
+def literal(keys: dict[str, Any], known: list[tuple[int, float]], patient: int) -> Floats:
+    """The probabilities of a patient, from the arms and outcomes that were known at the last update."""
+    if patient <= keys.get("burn_in", 0):
+        return np.full(3, 1 / 3)
+    a, b = keys.get("prior", (1.0, 1.0))
+    successes = np.array([a + sum(x for arm, x in known if arm == k) for k in range(3)])
+    failures = np.array([b + sum(1 - x for arm, x in known if arm == k) for k in range(3)])
+    shares, rule = best(successes, failures), keys.get("control_share")
+    control = [arm["name"] for arm in ARMS].index(keys["control"]) if rule else None
+    if rule == "match":
+        shares[control] = max(share for arm, share in enumerate(shares) if arm != control)
+    power = patient / 60 if keys.get("power") == "i/(2n)" else keys.get("power", 1.0)
+    shares = shares**power / (shares**power).sum()
+    minimum, maximum = keys.get("minimum", 0.0), keys.get("maximum", 1.0)
+    if rule == "sqrt" or isinstance(rule, float):
+        share = rule if isinstance(rule, float) else 2**0.5 / (2**0.5 + 2)
+        others = np.delete(shares, control)
+        rest = lifted(others / others.sum(), minimum / (1 - share), maximum / (1 - share)) * (1 - share)
+        return np.insert(rest, control, share)
+    if keys.get("limit") == "clip":
+        return np.clip(shares, minimum, maximum) / np.clip(shares, minimum, maximum).sum()
+    return lifted(shares, minimum, maximum)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_decisions_are_those_of_the_formulas(name: str, tmp_path: Path) -> None:
+    """Logged probabilities and decisions, from the outcomes known before each patient, in both engines; it replays."""
+    keys, path = PARAMETERS[name], tmp_path / "log.arrows"
+    run = simulate(LATE, {"kind": "best-probability", **keys}, seed=3, log=path, log_detail="probabilities")
+    slow = simulate(LATE, {"kind": "best-probability", **keys}, seed=3, engine="simpy")
+    np.testing.assert_array_equal(run.arms, slow.arms)
+    assert replay(path).equal
+    log = read_log(path)
+    logged, stream = log.columns(["probabilities"])["probabilities"], open_stream(3, 0, Purpose.POLICY)
+    known: list[tuple[int, float]] = []
+    patient, update, burn_in = 0, keys.get("update", 1), keys.get("burn_in", 0)
+    for event in log.events():
+        if event.kind == "closed":
+            known.append((event.arm, event.value))
+        if event.kind != "pull":
+            continue
+        patient += 1
+        if patient <= burn_in + 1 or (patient - 1 - burn_in) % update == 0:
+            expected = literal(keys, known, patient)
+        np.testing.assert_allclose(logged[patient - 1], expected, atol=2e-5)
+        assert event.arm == np.searchsorted(np.cumsum(logged[patient - 1]), stream.random(), side="right")
+    assert patient == 30
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"minimum": 0.4}, "minimum: 0.4 for each of 3 arms is more than 1; lower it"),
+        ({"maximum": 0.3}, "maximum: 0.3 for each of 3 arms is less than 1; raise it"),
+        ({"minimum": 0.5, "maximum": 0.4}, "minimum: 0.5 is above the maximum 0.4; lower it"),
+        (
+            {"control": "placebo", "control_share": 0.2},
+            "control: 'placebo' is not one of several arms; use one of standard, low, high",
+        ),
+        ({"control_share": "match"}, "control_share: give both this and control, or neither"),
+        ({"control": "low", "control_share": 0.5, "minimum": 0.3}, "minimum: 0.3 for each of 2 arms is more than 0.5"),
+        ({"power": "2i"}, "power: must be"),
+    ],
+)
+def test_impossible_parameters(keys: dict[str, Any], message: str) -> None:
+    """Limits that no probabilities keep, and a control that is not there, are refused in a line."""
+    with pytest.raises(PolicyError, match=message):
+        simulate(TRIAL, {"kind": "best-probability", **keys})
