@@ -178,6 +178,7 @@ BAD = [
     ({"arms.low.maximun": [1.0]}, "arms[0] has no key 'maximun' (did you mean 'maximum'?)"),
     ({"arms[3].maximum": [1.0]}, "arms has no '3'"),
     ({"span.x": [1]}, "span is 6 and has no keys"),
+    ({"delays.poisson.mean": [1.0]}, "the scenario has no delays; give all of it first, as in --set 'delays=...'"),
     ({"policies.tp-ucb-rf.groups": [1]}, "no policies 'tp-ucb-rf' (did you mean 'tp-ucb-fr'?)"),
     ({"policies.tp-ucb-fr.group": [1]}, "tp-ucb-fr has no parameter 'group' (did you mean 'groups'?)"),
     ({"policies.*.group": [1]}, "* has no parameter 'group'"),

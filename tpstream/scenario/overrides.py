@@ -246,6 +246,10 @@ def _find(keys: dict[str, Any], table: Any, step: str, above: Location, setting:
         if step.isdecimal() and int(step) < len(table):
             return [int(step)]
         raise _unknown(setting, f"{where} has {len(found) or 'no'} {step!r}", step, [name for name in names if name])
+    if table is None:
+        raise StudyError(
+            f"{setting.path}: the scenario has no {where}; give all of it first, as in --set '{where}=...'"
+        )
     raise StudyError(f"{setting.path}: {where} is {quote(table)} and has no keys")
 
 
