@@ -1,4 +1,4 @@
-"""Simulate, record, replay and analyse decisions whose feedback trickles in over time."""
+"""Simulate, record, replay and analyse decisions whose feedback arrives in parts, over time."""
 
 import sys
 from importlib import import_module

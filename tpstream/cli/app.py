@@ -47,7 +47,7 @@ class TaskGroup(TyperGroup):
 app = typer.Typer(
     name="tpstream",
     cls=TaskGroup,
-    help="Simulate, record and compare decisions whose feedback trickles in over time.",
+    help="Simulate, record and compare decisions whose feedback arrives in parts, over time.",
     epilog="Start with: tpstream run setting-1 --horizon 2000",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
