@@ -1,6 +1,7 @@
 """How tables are written for people, by what columns.py says: texts by title, and intervals in brackets."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ from tpstream.model.units import plural
 if TYPE_CHECKING:
     import pandas as pd  # slow to load, and help texts need this module
 
+NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
+"""What stands at the right of its column: a number, with a currency or without."""
 LARGE = 10_000
 """From here on a number is shown without decimals."""
 

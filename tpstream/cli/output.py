@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpstream.analysis.printed import last_money, money_rows, show_row
+from tpstream.analysis.printed import NUMBER, last_money, money_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +29,6 @@ FAILED = 1
 """The exit code of a study in which runs failed; the others are in its results."""
 MOST_SHOWN = 10
 """Failed runs that are shown one by one."""
-NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
-"""What stands at the right of its column: a number, with a currency or without."""
 INTERVAL = re.compile(r"([^()]+) \(([^()]+) to ([^()]+)\)")
 """A value and its interval in brackets."""
 FRAME = 3
@@ -170,12 +168,11 @@ def print_money(result: "Study | Sweep | Trial | LogRegret", title: str, cells: 
 
 def print_paired_money(study: "Study | Trial", against: str) -> None:
     """Print the table `money_contrasts` of the other policies against one, where rewards are money."""
-    if study.currency is None:
-        return
-    rows = [
-        show_row("money_contrasts", row, study.currency) for row in study.money_contrasts(against).to_dict("records")
-    ]
-    print_table(rows, title=f"money against {against}, run by run")
+    from tpstream.experiment.rows import paired_money_rows
+
+    rows = paired_money_rows(study, against)
+    if rows:
+        print_table(rows, title=f"money against {against}, run by run")
 
 
 def money_json(result: "Study | Sweep | Trial | LogRegret", cells: Sequence[str] = ()) -> dict[str, Any]:

@@ -1,16 +1,15 @@
 """Commands that simulate a scenario: run and compare, and the tables that they print."""
 
-import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.printed import amount, describe_printed, interval, show_row
+from tpstream.analysis.printed import describe_printed
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Figure,
@@ -190,17 +189,20 @@ def show_study(
         }
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
+    from tpstream.experiment import rows
+
     after = f"after {int(study.rounds[-1]):,} rounds"
-    print_table(printed_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_table(rows.regret_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
     print_money(study, f"money {after}")
     if study.no_best_arm is not None:
-        _show_arms(study)
+        print_table(rows.arm_rows(study), title="share of the pulls that each arm got")
+        typer.echo(f"note: {study.no_best_arm}")
     if len(study.chosen) > 1:
-        _show_rounds(study)
+        print_table(rows.round_rows(study), title="regret on the way")
     if value is not None:
         _show_value(value)
     if not output.quiet:
-        _show_contrasts(study, against)
+        _show_contrasts(study, against or rows.yardstick(study.rows))
     paths = [path for of_policy in study.logs.values() for path in of_policy]
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
@@ -208,67 +210,21 @@ def show_study(
     show_places(output, figure, out)
 
 
-def _row(row: dict[Any, Any]) -> dict[str, str]:
-    if not row["runs"]:
-        return {"policy": row["policy"], "runs": "0", "regret": "all failed"}
-    return show_row("table", row)
-
-
-def printed_rows(study: "Study") -> list[dict[str, str]]:
-    """The rows of a study as they are printed."""
-    return [_row(row) for row in study.rows]
-
-
-def _show_arms(study: "Study") -> None:
-    """Where there is no best arm: how often each arm was pulled, and why there is none."""
-    rows: dict[str, dict[str, str]] = {}
-    for one in study.pulls().to_dict("records"):
-        rows.setdefault(one["policy"], {"policy": one["policy"]})[str(one["arm"])] = f"{one['share']:.1%}"
-    print_table(list(rows.values()), title="share of the pulls that each arm got")
-    typer.echo(f"note: {study.no_best_arm}")
-
-
-def _show_rounds(study: "Study") -> None:
-    """The regrets at the rounds that were asked for, a column for each."""
-    rows: dict[str, dict[str, str]] = {}
-    for one in study.curves(study.chosen).to_dict("records"):
-        around = "" if math.isnan(one["low"]) else f" ({interval(one['low'], one['high'])})"
-        row = rows.setdefault(one["policy"], {"policy": one["policy"]})
-        row[f"round {one['round']:,}"] = amount(one["regret"]) + around
-    print_table(list(rows.values()), title="regret on the way")
-
-
 def _show_contrasts(study: "Study", against: str | None) -> None:
-    """The other policies against one of them, paired by run; two runs are needed for an interval."""
-    yardstick = against or _yardstick(study.rows)
-    runs = [row["runs"] for row in study.rows]
-    if yardstick is None or len(runs) < 2 or min(runs) < 2:  # noqa: PLR2004 (two policies and two runs)
-        return
-    others = [study.contrast(policy, yardstick) for policy in study.records if policy != yardstick]
-    rows = [show_row("contrasts", asdict(one)) | {"loses more in": f"{1 - one.wins:.0%}"} for one in others]
-    print_table(rows, title=f"against {yardstick}, run by run on the same random numbers")
-    print_paired_money(study, yardstick)
+    """The other policies against one of them, paired by run."""
+    from tpstream.experiment.rows import contrast_rows
 
-
-def _yardstick(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """The policy with the smallest regret, without those that are told what cannot be known; None if none is left."""
-    from tpstream.analysis.intervals import INFORMED
-
-    usable = [row for row in rows if row["runs"] and row["policy"].lower().partition(":")[0] not in INFORMED]
-    return min(usable, key=lambda row: row["regret"])["policy"] if usable else None
+    found = contrast_rows(study, against)
+    if found and against is not None:
+        print_table(found, title=f"against {against}, run by run on the same random numbers")
+        print_paired_money(study, against)
 
 
 def _show_value(value: "pd.DataFrame") -> None:
-    """Which fraction of the delay's cost each policy recovers; it is NaN where that is undefined."""
-    rows = []
-    for row in value.to_dict("records"):
-        known = not math.isnan(row["fraction"])
-        recovered = f"{row['fraction']:,.1%}" if known else "undefined"
-        around = f"{row['low']:,.1%} to {row['high']:,.1%}" if known else ""
-        rows.append({"policy": row["policy"], "recovered": recovered, "95 % interval (Fieller)": around})
-    cost = value.iloc[0]
-    sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"
-    title = f"the delay costs {amount(cost['cost'])} ({sure}); of that each policy recovers"
+    """Which fraction of the delay's cost each policy recovers."""
+    from tpstream.experiment.rows import value_rows
+
+    title, rows = value_rows(value)
     print_table(rows, title=title)
 
 

@@ -9,7 +9,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import Engine, Figure, LogX, LogY, OutputFlags, RoundFlags, StudyFlags, flag, option
 from tpstream.cli.output import in_currency, money_json, print_json, print_money, print_table, records, report_failures
-from tpstream.cli.study import NOTES, prepared, printed_rows, show_places
+from tpstream.cli.study import NOTES, prepared, show_places
 
 if TYPE_CHECKING:
     from tpstream.experiment.sweep import Sweep
@@ -91,7 +91,9 @@ def show_sweep(
             }
         )
         return
-    shown_rows = [row for study in sweep.studies for row in printed_rows(study)]
+    from tpstream.experiment.rows import regret_rows
+
+    shown_rows = [row for study in sweep.studies for row in regret_rows(study)]
     cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]
     rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
     print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep)} (seed {sweep.seed})")

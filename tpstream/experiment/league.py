@@ -30,6 +30,8 @@ from tpstream.scenario.scenario import Scenario
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from tpstream.view.pages import Page
+
 WORLDS = (
     "setting-1",
     "setting-2.1-100-10",
@@ -167,6 +169,32 @@ class League(PolicyTables):
 
         order = [policy for policy in self.table()["policy"] if policy != FIXED]
         return league_figure(path, self.matrix().loc[order], self.matrix("rank").loc[order])
+
+    def report(self, path: str | Path | None = None) -> "Page":
+        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
+
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        PageError
+            If the page cannot be written.
+        """
+        from tpstream.experiment.report import league_report  # noqa: PLC0415 (it needs this module)
+
+        page = league_report(self)
+        if path is not None:
+            page.write(path)
+        return page
 
     def _summary(self) -> Summary:
         rows = [

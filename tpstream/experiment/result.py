@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tpstream.experiment.folder import Origin
+    from tpstream.view.pages import Page
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,6 +339,46 @@ class Study(PolicyTables):
         earned = {policy: intervals.t_interval(self.measure(policy, "earned")) for policy in curves}
         best = self.rounds * self.means.max()
         return money_figure(path, title, self.rounds, curves, earned, best, self.currency, **shown)
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        against: str | None = None,
+        value: "pd.DataFrame | None" = None,
+        log_rounds: bool = False,
+        bounds: Sequence[Bound] = (),
+    ) -> "Page":
+        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
+        against
+            The policy that the others are compared with; by default the one with the smallest regret.
+        value
+            The table of `value`, if the report is to hold it.
+        log_rounds, bounds
+            As in `plot`, for the report's figure.
+
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        PageError
+            If the page cannot be written.
+        """
+        from tpstream.experiment.report import study_report  # noqa: PLC0415 (it needs this module)
+
+        page = study_report(self, against=against, value=value, log_rounds=log_rounds, bounds=bounds)
+        if path is not None:
+            page.write(path)
+        return page
 
     def _summary(self) -> Summary:
         from tpstream.experiment.shown import summarise  # noqa: PLC0415 (it needs this module)

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tpstream.analysis.intervals import INFORMED, fieller_interval, paired
+from tpstream.analysis.intervals import INFORMED, Contrast, fieller_interval, paired
+from tpstream.analysis.printed import amount, show_value
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats
+from tpstream.model.display import counted
 
 FIXED = "uniform"
 """Fixed randomisation, which takes part in every league."""
@@ -81,18 +83,18 @@ def judge(world: str, study: Study) -> list[dict[str, object]]:
     return rows
 
 
+def write_loss(study: Study, value: float) -> str:
+    """What is lost, as people read it: in money where rewards are money."""
+    return amount(value) if study.currency is None else show_value(value, "money", study.currency)
+
+
 def conclude(study: Study) -> list[str]:
     """What was found in this study, how sure it is, and what it would cost to be wrong."""
     best = best_policy(study)
     if best is None:
         return [study.no_best_arm or "no policy finished a run"]
     finals = final_regrets(study)
-    row = next(row for row in study.table().to_dict("records") if row["policy"] == best)
-    runs = len(finals[best])
-    share = ratio(finals[best], finals[FIXED])[0] if FIXED in finals else np.nan
-    of_fixed = "" if np.isnan(share) or best == FIXED else f", {share:.1%} of what fixed randomisation loses"
-    interval = "" if np.isnan(row["low"]) else f" (95 % interval {row['low']:,.0f} to {row['high']:,.0f})"
-    found = f"In {study.name} {best} loses least: {row['regret']:,.0f} on average of {runs} runs{interval}{of_fixed}."
+    found = _who_loses_least(study, best, finals)
     rivals = {
         name: paired("", "", *common_runs(finals[best], other))
         for name, other in finals.items()
@@ -102,13 +104,33 @@ def conclude(study: Study) -> list[str]:
     if not rivals:
         return [found, "No other policy took part.", "So nothing can be said about another choice."]
     if not tied:
-        sure = f"Each of the {len(rivals)} other policies loses more beyond chance (paired 95 % intervals)."
-        nearest = max(rivals, key=lambda name: rivals[name].difference)
-        gap = -rivals[nearest].difference
-        return [found, sure, f"The next best, {nearest}, would cost {gap:,.0f} more, {gap / row['regret']:.0%} of it."]
+        each = "The other policy" if len(rivals) == 1 else f"Each of the {len(rivals)} other policies"
+        sure = f"{each} loses more beyond chance (paired 95 % intervals)."
+        return [found, sure, _how_much_more(study, rivals, float(np.mean(list(finals[best].values()))))]
+    many = counted(len(finals[best]), "run")
     names = ", ".join(tied)
-    sure = f"With {runs} runs it cannot be told apart from {names}: paired 95 % intervals of the difference include 0."
-    most = max((one.high for one in tied.values()), default=np.nan)
-    if np.isnan(most):
-        return [found, sure, "What a wrong choice would cost cannot be said from a single run; give more runs."]
-    return [found, sure, f"If one of these is better, choosing {best} costs at most {most:,.0f} (upper end of 95 %)."]
+    sure = f"With {many} it cannot be told apart from {names}: paired 95 % intervals of the difference include 0."
+    most = write_loss(study, max(one.high for one in tied.values()))
+    cost = f"If one of these is better, choosing {best} costs at most {most} (upper end of 95 %)."
+    if len(finals[best]) == 1:
+        cost = "What a wrong choice would cost cannot be said from a single run; give more runs."
+    return [found, sure, cost]
+
+
+def _who_loses_least(study: Study, best: str, finals: Mapping[str, Mapping[int, float]]) -> str:
+    row = next(row for row in study.rows if row["policy"] == best)
+    low, mean, high = (write_loss(study, row[name]) for name in ("low", "regret", "high"))
+    around = "" if np.isnan(row["low"]) else f" (95 % interval {low} to {high})"
+    share = ratio(finals[best], finals[FIXED])[0] if FIXED in finals else np.nan
+    of_fixed = "" if np.isnan(share) or best == FIXED else f", {share:.1%} of what fixed randomisation loses"
+    many = counted(len(finals[best]), "run")
+    return f"In {study.name} {best} loses least: {mean} on average of {many}{around}{of_fixed}."
+
+
+def _how_much_more(study: Study, rivals: Mapping[str, Contrast], least: float) -> str:
+    """What the next best policy loses more than the best one, which loses `least` on average."""
+    nearest = max(rivals, key=lambda name: rivals[name].difference)
+    gap = rivals[nearest]
+    more, low, high = (write_loss(study, -value) for value in (gap.difference, gap.high, gap.low))
+    share = f"{-gap.difference / least:.0%}"
+    return f"The next best, {nearest}, loses {more} more (95 % interval {low} to {high}), a plus of {share}."

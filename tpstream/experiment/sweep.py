@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tpstream.view.pages import Page
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(PolicyTables):
@@ -132,6 +134,34 @@ class Sweep(PolicyTables):
         """
         shown: dict[str, Any] = {"log_values": log_values, "ax": ax, "log_y": log_y, "labels": labels}
         return sweep_figure(path, self.name, self.table(), self._varied, currency=self.currency, **shown)
+
+    def report(self, path: str | Path | None = None, *, log_values: bool | None = None, log_y: bool = False) -> "Page":
+        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
+        log_values, log_y
+            As in `plot`, for the report's figure.
+
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        PageError
+            If the page cannot be written.
+        """
+        from tpstream.experiment.report import sweep_report  # noqa: PLC0415 (it needs this module)
+
+        page = sweep_report(self, log_values=log_values, log_y=log_y)
+        if path is not None:
+            page.write(path)
+        return page
 
     def _summary(self) -> Summary:
         policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))

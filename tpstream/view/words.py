@@ -1,6 +1,5 @@
 """What a log is, in words: its name, its units, the facts and the notes of a page."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
-from tpstream.model.display import counted, number_text
+from tpstream.model.display import counted, number_text, visible
 from tpstream.model.events import DROPPED, LATE
 from tpstream.model.units import count_of
 from tpstream.rewards.base import money_unit
@@ -16,8 +15,6 @@ from tpstream.view.aggregate import Aggregate
 
 LONGEST = 200
 """Letters of a name that a page holds."""
-HIDDEN = re.compile("[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""Characters that show nothing themselves and could change how the text around them is shown."""
 
 
 def clean(name: object) -> str:
@@ -28,7 +25,7 @@ def clean(name: object) -> str:
     >>> clean("left\u202eright"), len(clean("x" * 10_000))
     ('leftright', 200)
     """
-    text = HIDDEN.sub("", str(name))
+    text = visible(str(name)).replace("\n", "").replace("\t", "")
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
