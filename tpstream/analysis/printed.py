@@ -80,6 +80,11 @@ def money_rows(money: "pd.DataFrame", currency: str, cells: Sequence[str] = ()) 
     return [{path: str(row[path]) for path in cells} | show_row("money", row, currency) for row in found]
 
 
+def paired_money_rows(contrasts: "pd.DataFrame", currency: str) -> list[dict[str, str]]:
+    """The rows of the table `money_contrasts` as they are printed."""
+    return [show_row("money_contrasts", row, currency) for row in contrasts.to_dict("records")]
+
+
 def printed_meaning(column: Column) -> str:
     """What is printed under a column's title: of an interval, both ends stand under the title of its lower one."""
     both = column.interval is not None and column.interval[0] == column.name

@@ -8,7 +8,18 @@ import typer
 
 from tpstream.analysis.printed import describe_printed, show_row
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, FolderFlags, Jobs, OutputFlags, Plugins, Seed, cores, load_plugins, option
+from tpstream.cli.options import (
+    Figure,
+    FolderFlags,
+    Jobs,
+    OutputFlags,
+    Plugins,
+    Report,
+    Seed,
+    cores,
+    load_plugins,
+    option,
+)
 from tpstream.cli.output import print_json, print_table, records, report_failures
 from tpstream.cli.study import CODES, prepared, show_places
 
@@ -60,7 +71,9 @@ class LeagueFlags:
 
 
 @command("Simulate", example="league unequal-dropout -p tp-ucb-ew -p delayed-ucb1 --runs 20", more=NOTES)
-def league(*, entries: LeagueFlags, folder: FolderFlags, figure: Figure = None, output: OutputFlags) -> None:
+def league(
+    *, entries: LeagueFlags, folder: FolderFlags, figure: Figure = None, report: Report = None, output: OutputFlags
+) -> None:
     """Compare many policies in many worlds, and say which one to take: a table, and a heat map of regret.
 
     Fixed randomisation takes part in any case. With a single scenario, three sentences say what was found, how sure it
@@ -73,18 +86,22 @@ def league(*, entries: LeagueFlags, folder: FolderFlags, figure: Figure = None, 
         result = league_module.league(**keywords, **more)
     if figure is not None:
         result.plot(figure)
-    show_league(result, output, figure=figure, out=folder.out)
+    if report is not None:
+        result.report(report)
+    show_league(result, output, figure=figure, report=report, out=folder.out)
     report_failures(result.failures)
 
 
-def show_league(league: "League", output: OutputFlags, *, figure: Path | None, out: Path | None) -> None:
+def show_league(
+    league: "League", output: OutputFlags, *, figure: Path | None, report: Path | None, out: Path | None
+) -> None:
     """Print the result of a league."""
     single = len(league.studies) == 1
     sentences = league.sentences() if single else []
     refusals = [f"{one.policy} takes no part in {one.world}: {one.reason}" for one in league.refusals]
     if output.as_json:
         tables = {name: records(table) for name, table in league.tables().items()}
-        print_json({**tables, "sentences": sentences, "figure": figure, "out": out})
+        print_json({**tables, "sentences": sentences, "figure": figure, "report": report, "out": out})
         return
     rows = [show_row("league", row) for row in league.table().to_dict("records")]
     runs = max(len(records) for study in league.studies.values() for records in study.records.values())
@@ -93,4 +110,4 @@ def show_league(league: "League", output: OutputFlags, *, figure: Path | None, o
     for sentence in sentences:
         typer.echo(sentence)
     output.add("note", *refusals)
-    show_places(output, figure, out)
+    show_places(output, figure, out, report)

@@ -118,6 +118,16 @@ Figure = Annotated[
         check=check_figure,
     ),
 ]
+Report = Annotated[
+    Path | None,
+    option(
+        "--report -r FILE.html",
+        "Write a report to this file: findings in words, tables, figures, how to repeat it. A file that is there is "
+        "replaced.",
+        default="none",
+        check=check_page,
+    ),
+]
 LogX = Annotated[bool, flag("--log-x", "Draw rounds, or the values of a sweep, on a logarithmic axis.")]
 LogY = Annotated[bool, flag("--log-y", "Draw the regret of a sweep on a logarithmic axis.")]
 Theory = Annotated[bool, flag("--theory", "Draw the paper's bounds too (see `tpstream theory`).")]

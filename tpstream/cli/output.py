@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpstream.analysis.printed import NUMBER, last_money, money_rows
+from tpstream.analysis.printed import NUMBER, last_money, money_rows, paired_money_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,10 +168,8 @@ def print_money(result: "Study | Sweep | Trial | LogRegret", title: str, cells: 
 
 def print_paired_money(study: "Study | Trial", against: str) -> None:
     """Print the table `money_contrasts` of the other policies against one, where rewards are money."""
-    from tpstream.experiment.rows import paired_money_rows
-
-    rows = paired_money_rows(study, against)
-    if rows:
+    if study.currency is not None:
+        rows = paired_money_rows(study.money_contrasts(against), study.currency)
         print_table(rows, title=f"money against {against}, run by run")
 
 

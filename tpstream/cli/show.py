@@ -1,22 +1,20 @@
 """The command that shows a study again from its folder: show."""
 
 import shlex
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Theory
+from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
 from tpstream.cli.study import Against, Value, show_places, show_study
 from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
-    from tpstream.analysis.theory import Bound
     from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
@@ -35,6 +33,7 @@ def show(
     theory: Theory = False,
     value: Value = False,
     against: Against = None,
+    report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Show a study again from its folder alone: the tables of `compare`, `sweep` or `trial`, and a figure.
@@ -45,36 +44,52 @@ def show(
     from tpstream.experiment.reading import read_folder
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
-    from tpstream.model.errors import StudyError, UnknownNameError
     from tpstream.trial.stored import result_of
 
     stored = read_folder(folder)
     result = result_of(stored)
-    if not isinstance(result, Study):
-        for name, asked in (("--value", value), ("--against", against), ("--theory", theory)):
-            if asked:
-                raise StudyError(f"{name} is about a comparison, and {folder} holds another study; leave it out")
-    elif against is not None and against not in result.records:
-        raise UnknownNameError("policy of this study (--against)", against, result.records)
-    if figure is not None:
-        bounds = stored.bounds() if theory else ()
-        _draw(result, figure, bounds, log_x=log_x, log_y=log_y)
-    warnings = _missing_runs(stored, output)
-    out = folder if output.as_json else None  # else it is told below, with what made it
+    _refuse_what_does_not_fit(result, folder, {"--value": value, "--against": against, "--theory": theory})
+    drawn = _drawn(stored, result, theory=theory and not (figure is report is None), log_x=log_x, log_y=log_y)
+    told: dict[str, Any] = {}
     if isinstance(result, Study):
-        against = against or _recorded_yardstick(stored, result)
         recovered = result.value(*_baselines(stored)) if value else None
-        show_study(result, output, warnings, figure=figure, out=out, value=recovered, against=against)
+        told = {"against": against or _recorded_yardstick(stored, result), "value": recovered}
+    if figure is not None:
+        result.plot(figure, **drawn)
+    if report is not None:
+        result.report(report, **drawn, **told)
+    warnings = _missing_runs(stored, output)
+    places: dict[str, Any] = {"figure": figure, "report": report}
+    places["out"] = folder if output.as_json else None  # else it is told below, with what made it
+    if isinstance(result, Study):
+        show_study(result, output, warnings, **places, **told)
     elif isinstance(result, Sweep):
-        show_sweep(result, output, warnings, figure=figure, out=out)
+        show_sweep(result, output, warnings, **places)
     else:
-        show_trial(result, figure, output, warnings, out=out)
+        show_trial(result, output, warnings, **places)
     if theory and not stored.cells[0].plain:
         typer.echo(NO_PROOF, err=True)
     if not output.as_json:
         show_places(output, None, folder, finished=not warnings)
         _show_origin(stored, folder, output)
     report_failures(result.failures)
+
+
+def _refuse_what_does_not_fit(
+    result: "Study | Sweep | Trial", folder: Path, asked: "dict[str, bool | str | None]"
+) -> None:
+    """Raise if an option is about another kind of study, or --against about a policy that is not in it."""
+    from tpstream.experiment.result import Study
+    from tpstream.model.errors import StudyError, UnknownNameError
+
+    against = asked["--against"]
+    if isinstance(result, Study):
+        if against is not None and against not in result.records:
+            raise UnknownNameError("policy of this study (--against)", str(against), result.records)
+        return
+    for name, value in asked.items():
+        if value:
+            raise StudyError(f"{name} is about a comparison, and {folder} holds another study; leave it out")
 
 
 def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
@@ -86,19 +101,16 @@ def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
     return [stored.unfinished]
 
 
-def _draw(
-    result: "Study | Sweep | Trial", figure: Path, bounds: "Sequence[Bound]", *, log_x: bool, log_y: bool
-) -> None:
+def _drawn(
+    stored: "StoredStudy", result: "Study | Sweep | Trial", *, theory: bool, log_x: bool, log_y: bool
+) -> dict[str, Any]:
+    """How the figure is drawn, as keywords of `plot` of this kind of result."""
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
-    from tpstream.trial.figure import trial_figure
 
     if isinstance(result, Study):
-        result.plot(figure, log_rounds=log_x, bounds=bounds)
-    elif isinstance(result, Sweep):
-        result.plot(figure, log_values=log_x or None, log_y=log_y)
-    else:
-        trial_figure(figure, result)
+        return {"log_rounds": log_x, "bounds": stored.bounds() if theory else ()}
+    return {"log_values": log_x or None, "log_y": log_y} if isinstance(result, Sweep) else {}
 
 
 def _recorded_yardstick(stored: "StoredStudy", study: "Study") -> str | None:

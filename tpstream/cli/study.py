@@ -16,6 +16,7 @@ from tpstream.cli.options import (
     FolderFlags,
     LogX,
     OutputFlags,
+    Report,
     RoundFlags,
     RunFlags,
     Runs,
@@ -102,6 +103,7 @@ def compare(
     theory: Theory = False,
     value: Value = False,
     against: Against = None,
+    report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
@@ -135,7 +137,9 @@ def compare(
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
         typer.echo(NO_PROOF, err=True)
-    show_study(result, output, warnings, figure=figure, out=folder.out, value=recovered, against=against)
+    if report is not None:
+        result.report(report, against=against, value=recovered, log_rounds=log_x, bounds=bounds)
+    show_study(result, output, warnings, figure=figure, report=report, out=folder.out, value=recovered, against=against)
     report_failures(result.failures)
 
 
@@ -165,6 +169,7 @@ def show_study(
     warnings: Sequence[str] = (),
     *,
     figure: Path | None = None,
+    report: Path | None = None,
     out: Path | None = None,
     value: "pd.DataFrame | None" = None,
     against: str | None = None,
@@ -185,6 +190,7 @@ def show_study(
             "warnings": list(warnings),
             "logs": study.logs,
             "figure": figure,
+            "report": report,
             "out": out,
         }
         print_json(shown if value is None else {**shown, "value": records(value)})
@@ -207,7 +213,7 @@ def show_study(
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
         output.add("logs", f"{paths[0].parent} ({len(paths)} files, {size:,.1f} MB)")
-    show_places(output, figure, out)
+    show_places(output, figure, out, report)
 
 
 def _show_contrasts(study: "Study", against: str | None) -> None:
@@ -228,8 +234,10 @@ def _show_value(value: "pd.DataFrame") -> None:
     print_table(rows, title=title)
 
 
-def show_places(output: OutputFlags, figure: Path | None, out: Path | None, *, finished: bool = True) -> None:
-    """Say where the results and the figure are; the files of an unfinished study are those of an earlier command."""
+def show_places(
+    output: OutputFlags, figure: Path | None, out: Path | None, report: Path | None = None, *, finished: bool = True
+) -> None:
+    """Say where results, figure and report are; the files of an unfinished study are those of an earlier command."""
     if out is not None:
         from tpstream.experiment.folder import result_files
 
@@ -239,3 +247,4 @@ def show_places(output: OutputFlags, figure: Path | None, out: Path | None, *, f
             named = f"files of an earlier command: {named}" if files else "result files are written at the end"
         output.add("out", f"{out} ({named})")
     output.add("figure", figure)
+    output.add("report", report)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import Engine, Figure, LogX, LogY, OutputFlags, RoundFlags, StudyFlags, flag, option
+from tpstream.cli.options import Engine, Figure, LogX, LogY, OutputFlags, Report, RoundFlags, StudyFlags, flag, option
 from tpstream.cli.output import in_currency, money_json, print_json, print_money, print_table, records, report_failures
 from tpstream.cli.study import NOTES, prepared, show_places
 
@@ -45,6 +45,7 @@ def sweep(
     figure: Figure = None,
     log_x: LogX = False,
     log_y: LogY = False,
+    report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies for every combination of values of some keys: a table, and a figure of final regret."""
@@ -68,12 +69,20 @@ def sweep(
         )
     if figure is not None:
         result.plot(figure, log_values=log_x or None, log_y=log_y)
-    show_sweep(result, output, figure=figure, out=folder.out)
+    if report is not None:
+        result.report(report, log_values=log_x or None, log_y=log_y)
+    show_sweep(result, output, figure=figure, report=report, out=folder.out)
     report_failures(result.failures)
 
 
 def show_sweep(
-    sweep: "Sweep", output: OutputFlags, warnings: Sequence[str] = (), *, figure: Path | None, out: Path | None
+    sweep: "Sweep",
+    output: OutputFlags,
+    warnings: Sequence[str] = (),
+    *,
+    figure: Path | None,
+    report: Path | None,
+    out: Path | None,
 ) -> None:
     """Print the result of a sweep."""
     table, notes = sweep.table(), _tied_cells(sweep)
@@ -87,6 +96,7 @@ def show_sweep(
                 **rest,
                 "warnings": list(warnings),
                 "figure": figure,
+                "report": report,
                 "out": out,
             }
         )
@@ -100,7 +110,7 @@ def show_sweep(
     print_money(sweep, "money after the last round", sweep.paths)
     for note in notes:
         typer.echo(f"note: {note}")
-    show_places(output, figure, out)
+    show_places(output, figure, out, report)
 
 
 def _tied_cells(sweep: "Sweep") -> list[str]:

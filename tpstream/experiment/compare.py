@@ -204,7 +204,7 @@ def stored_study(
     seed: int,
     rounds: Sequence[int],
     log: LogOptions | None,
-    origin: Callable[[], Origin],
+    origin: Callable[[], Origin] | None = None,
 ) -> Study:
     """The result of a cell from what the store has of these runs."""
     records = {label: store.records(one.result_key, runs) for label, one in cell.policies.items()}
@@ -306,7 +306,7 @@ def make_study(
     seed: int,
     rounds: Sequence[int],
     log: LogOptions | None,
-    origin: Callable[[], Origin],
+    origin: Callable[[], Origin] | None,
 ) -> Study:
     """The result of a cell from its runs by policy; `rounds` are those that were asked for besides the last."""
     return Study(

@@ -33,7 +33,7 @@ def study_findings(study: Study) -> list[str]:
         found.append(sentence(study.no_best_arm))
     if study.largest_regret > 0:
         found += [_about_informed(row) for row in study.rows if row["runs"] and _is_informed(row["policy"])]
-    return [*found, *_money_findings(study), *_failure_findings(len(study.failures))]
+    return [*found, *_money_findings(study), *failure_findings(len(study.failures))]
 
 
 def _is_informed(policy: str) -> bool:
@@ -48,7 +48,8 @@ def _about_informed(row: Mapping[str, Any]) -> str:
     )
 
 
-def _failure_findings(failed: int) -> list[str]:
+def failure_findings(failed: int) -> list[str]:
+    """That runs failed, if any did."""
     verb = "is" if failed == 1 else "are"
     return [f"{counted(failed, 'run')} failed and {verb} not in these numbers."] if failed else []
 
@@ -91,7 +92,7 @@ def sweep_findings(sweep: Sweep) -> list[str]:
     found = _best_by_cell(sweep)
     policies = list(dict.fromkeys(policy for study in sweep.studies for policy in study.records))
     found += [text for policy in policies if (text := _effect(sweep, policy))]
-    return [*found, *_failure_findings(len(sweep.failures))]
+    return [*found, *failure_findings(len(sweep.failures))]
 
 
 def _cell_name(settings: Mapping[str, Any], paths: Sequence[str]) -> str:
@@ -159,7 +160,7 @@ def _matters(sweep: Sweep, path: str, regrets: Sequence[Mapping[int, float] | No
 
 def league_findings(league: League) -> list[str]:
     """Which policy to take: in its worst world, and by how often none is better; in one world what that one says."""
-    failed = _failure_findings(len(league.failures))
+    failed = failure_findings(len(league.failures))
     if len(league.studies) == 1:
         return [*(sentence(text) for text in league.sentences()), *failed]
     table = league.table()

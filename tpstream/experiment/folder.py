@@ -48,6 +48,8 @@ class Origin:
     """What study.json says: scenario, seed, versions, policies, commands, ..."""
     world: Description | None
     """The study's world in words; None if pulls cannot be drawn from it, or an older tpstream made the folder."""
+    unfinished: str | None = None
+    """That runs are missing, in words; None if all that were asked for are there."""
 
     @property
     def code(self) -> list[str]:

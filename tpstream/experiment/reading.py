@@ -1,7 +1,7 @@
 """A study's folder read again: its tables from the stored runs alone, without scenario, data files or plug-ins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,14 @@ def _read(folder: Path) -> StoredStudy:
         shown, seed, rounds = about["shown"], int(about["seed"]), [int(one) for one in about["rounds"]]
         cells = msgspec.convert(shown["cells"], tuple[CellSummary, ...])
         runs, place = range(*shown["runs"]), about["logs"]
-        origin = partial(Origin, about, msgspec.convert(shown.get("world"), Description | None))
+        world = msgspec.convert(shown.get("world"), Description | None)
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise StudyError(f"{folder / NAME}: is damaged ({error}); repeat the study's command") from None
     log = LogOptions(Path(place), about["log_format"]) if place and Path(place).is_dir() else None
     if not (folder / STORE).is_file():
         raise StudyError(f"{folder}: has no {STORE}, where finished runs are kept; repeat the study's command")
     with Store(folder) as store:
-        studies = tuple(stored_study(store, cell, runs, seed, rounds, log, origin) for cell in cells)
-    return StoredStudy(origin(), cells, studies, runs)
+        studies = tuple(stored_study(store, cell, runs, seed, rounds, log) for cell in cells)
+    stored = StoredStudy(Origin(about, world), cells, studies, runs)
+    origin = partial(Origin, about, world, stored.unfinished)
+    return replace(stored, studies=tuple(replace(study, origin=origin) for study in studies))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tpstream.analysis.columns import TABLES
-from tpstream.analysis.printed import amount, interval, money_rows, show_row
+from tpstream.analysis.printed import amount, interval, money_rows, paired_money_rows, show_row
 from tpstream.analysis.theory import Bound
 from tpstream.experiment import rows
 from tpstream.experiment.findings import league_findings, study_findings, sweep_findings
@@ -64,9 +64,10 @@ def world_section(
     return Section(title, blocks)
 
 
-def findings_section(found: Sequence[str]) -> Section:
-    """What was found, and how its intervals are to be read."""
-    return Section(FOUND, [Sentences(found, points=True), Sentences([INTERVALS], quiet=True)])
+def findings_section(found: Sequence[str], origins: Sequence[Origin | None]) -> Section:
+    """What was found, how its intervals are to be read, and first of all whether runs are missing."""
+    missing = [f"Not finished: {one.unfinished}." for one in origins if one is not None and one.unfinished is not None]
+    return Section(FOUND, [Sentences([*missing, *found], points=True), Sentences([INTERVALS], quiet=True)])
 
 
 def repeat_section(origins: Sequence[Origin | None], facts: Sequence[tuple[str, str]], call: str) -> Section:
@@ -114,16 +115,17 @@ def study_report(
         "the best arm in every round? Which of them loses least, and how sure is that?"
     )
     origin = None if study.origin is None else study.origin()
+    results = _study_results(study, unit, against, value, {"log_rounds": log_rounds, "bounds": bounds})
     call = f"compare(scenario, {policies}, runs={runs}, seed={study.seed})"
     return make_report(
         f"{study.name}: {count_of(len(policies), 'policy')} compared",
         question,
         [
-            findings_section(study_findings(study)),
-            Section(RESULTS, _study_results(study, unit, against, value, {"log_rounds": log_rounds, "bounds": bounds})),
+            findings_section(study_findings(study), [origin]),
+            Section(RESULTS, results),
             world_section(origin, study.arms, study.means.tolist()),
             repeat_section([origin], [("runs", f"{runs:,} of each policy"), ("seed", str(study.seed))], call),
-            _study_definitions(study),
+            Section(COLUMNS, [_study_definitions(results)]),
         ],
     )
 
@@ -149,7 +151,7 @@ def _study_results(
         money = money_rows(study.money(), study.currency)
         blocks.append(Table(money, f"Money after {counted(last, 'round')}", colours))
         if contrasts and yardstick is not None:
-            paired = rows.paired_money_rows(study, yardstick)
+            paired = paired_money_rows(study.money_contrasts(yardstick), study.currency)
             blocks.append(Table(paired, f"Money against {yardstick}, run by run", colours))
     if len(study.chosen) > 1:
         blocks.append(Table(rows.round_rows(study), f"Regret on the way{unit}", colours))
@@ -161,11 +163,11 @@ def _study_results(
     return blocks
 
 
-def _study_definitions(study: Study) -> Section:
+def _study_definitions(results: Sequence[Block]) -> Facts:
     """What the columns of a comparison's tables mean."""
-    money = ["money", "money_contrasts"] if study.currency is not None else []
-    facts = definitions("table", "contrasts", *money, leave_out=TIMES)
-    return Section(COLUMNS, [Facts([*facts.pairs, LOSES_MORE])])
+    pairs = definitions(results, "table", "contrasts", "money", "money_contrasts").pairs
+    contrasts = any(isinstance(block, Table) and rows.LOSES_MORE in block.columns for block in results)
+    return Facts([*pairs, LOSES_MORE] if contrasts else pairs)
 
 
 def sweep_report(sweep: Sweep, *, log_values: bool | None = None, log_y: bool = False) -> Page:
@@ -184,7 +186,7 @@ def sweep_report(sweep: Sweep, *, log_values: bool | None = None, log_y: bool = 
         f"{sweep.name}: sweep over {varied}",
         f"What does {varied} do to the regret of {listed(policies)} in {sweep.name}? Which policy loses least where?",
         [
-            findings_section(sweep_findings(sweep)),
+            findings_section(sweep_findings(sweep), [origin]),
             Section(
                 RESULTS,
                 [
@@ -197,7 +199,7 @@ def sweep_report(sweep: Sweep, *, log_values: bool | None = None, log_y: bool = 
             repeat_section(
                 [origin], [("runs", f"{runs:,} of each policy in each cell"), ("seed", str(sweep.seed))], call
             ),
-            Section(COLUMNS, [Facts([("each policy", REGRET), *(definitions("money").pairs if money else ())])]),
+            Section(COLUMNS, [Facts([("each policy", REGRET), *definitions([Table(money)], "money").pairs])]),
         ],
     )
 
@@ -225,6 +227,7 @@ def league_report(league: League) -> Page:
     worlds = [world_section(origins[0], studies[0].arms, studies[0].means.tolist())]
     if len(studies) > 1:
         worlds = [Section("The worlds", [Sentences([WORDS], quiet=True), Table(_world_rows(league, origins))])]
+    results = _league_results(league)
     facts = [
         ("runs", f"{runs:,} of each policy in each world"),
         ("seed", listed(sorted({one.seed for one in studies}))),
@@ -234,11 +237,11 @@ def league_report(league: League) -> Page:
         f"Which of {count_of(len(policies), 'policy')} should be taken in {where}? Fixed randomisation ({FIXED}), "
         "which learns nothing, serves for comparison.",
         [
-            findings_section(league_findings(league)),
-            Section(RESULTS, _league_results(league)),
+            findings_section(league_findings(league), origins),
+            Section(RESULTS, results),
             *worlds,
             repeat_section(origins, facts, call),
-            Section(COLUMNS, [definitions("league", "league_cells", leave_out=TIMES)]),
+            Section(COLUMNS, [definitions(results, "league", "league_cells")]),
         ],
     )
 

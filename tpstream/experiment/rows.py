@@ -55,15 +55,6 @@ def contrast_rows(study: "Study", against: str | None) -> Rows:
     return [show_row("contrasts", asdict(one)) | {LOSES_MORE: f"{1 - one.wins:.0%}"} for one in others]
 
 
-def paired_money_rows(study: "Study", against: str) -> Rows:
-    """The table `money_contrasts` of the other policies against one."""
-    if study.currency is None:
-        return []
-    return [
-        show_row("money_contrasts", row, study.currency) for row in study.money_contrasts(against).to_dict("records")
-    ]
-
-
 def value_rows(value: "pd.DataFrame") -> tuple[str, Rows]:
     """What the delay costs, in words, and which fraction of it each policy recovers; NaN where that is undefined."""
     rows = []

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats
 from tpstream.model.display import counted
 
+Run = TypeVar("Run", int, tuple[int, int])
 FIXED = "uniform"
 """Fixed randomisation, which takes part in every league."""
 
@@ -31,8 +33,8 @@ def final_regrets(study: Study) -> dict[str, dict[int, float]]:
     }
 
 
-def common_runs(one: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
-    """The regrets of two policies in the runs that both finished."""
+def common_runs(one: Mapping[Run, float], other: Mapping[Run, float]) -> tuple[Floats, Floats]:
+    """The regrets of two policies in the runs that both finished, by the number of the run, or seed and number."""
     runs = sorted(one.keys() & other.keys())
     return np.array([one[run] for run in runs]), np.array([other[run] for run in runs])
 

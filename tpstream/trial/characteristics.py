@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tpstream.experiment.folder import Origin
+    from tpstream.view.pages import Page
+
 FIXED = "uniform"
 """The policy of fixed randomisation, with which the others are compared."""
 
@@ -51,6 +54,8 @@ class Trial(PolicyTables):
         What one unit of time is, e.g. "month"; None if the scenario does not say.
     currency : str or None
         How amounts of money are written, empty if no currency is given; None if rewards are not money.
+    origin : function or None
+        Tells how the trial was made; None for one that is read from logs.
 
     Examples
     --------
@@ -70,6 +75,7 @@ class Trial(PolicyTables):
     failures: tuple[FailedRun, ...] = ()
     time_unit: str | None = None
     currency: str | None = None
+    origin: "Callable[[], Origin] | None" = None
 
     @property
     def best(self) -> Bools:
@@ -284,6 +290,31 @@ class Trial(PolicyTables):
 
         return trial_figure(path, self, ax=ax, log_y=log_y, labels=labels)
 
+    def report(self, path: str | Path | None = None) -> "Page":
+        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        PageError
+            If the page cannot be written.
+        """
+        from tpstream.trial.report import trial_report  # noqa: PLC0415 (it needs this module)
+
+        page = trial_report(self)
+        if path is not None:
+            page.write(path)
+        return page
+
     def _summary(self) -> Summary:
         from tpstream.trial.figure import summarise  # noqa: PLC0415 (needs this module)
 
@@ -390,6 +421,7 @@ def trial_of(study: Study, time_unit: str | None) -> Trial:
             for policy, records in study.records.items()
         },
         failures=study.failures,
+        origin=study.origin,
     )
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 WIDE = 9.0
 """A figure that is wider than this, in inches, is given more room on a narrow screen, where it is scrolled."""
 ENDLESS = re.compile(rf"\S{{{LONGEST},}}")
+UNIT = re.compile(r" \([^()]+\)$")
+"""The unit of time behind the title of a column."""
 BRACKETED = re.compile(r"(.*\S) (\([^()]+\))")
 """A value and its interval in brackets: a line may end between them."""
 
@@ -69,7 +71,9 @@ class Table:
     @property
     def numeric(self) -> set[str]:
         """The columns that hold numbers, with intervals or without: they stand at the right."""
-        texts = {title: [row[title] for row in self.rows if row.get(title, "none") != "none"] for title in self.columns}
+        texts = {
+            title: [row[title] for row in self.rows if row.get(title, "") not in {"", "none"}] for title in self.columns
+        }
         return {title for title, found in texts.items() if found and all(map(_is_number, found))}
 
 
@@ -127,11 +131,12 @@ def make_report(title: str, question: str, sections: Sequence[Section]) -> Page:
     return make_page("report.html", styles=["report.css"], title=title, question=question, sections=shown, **tools)
 
 
-def definitions(*tables: str, leave_out: Sequence[str] = ()) -> Facts:
-    """What the printed columns of these tables mean, each title once; those of some names are left out."""
+def definitions(blocks: Sequence[Block], *tables: str) -> Facts:
+    """What the columns of these blocks mean, each title once, as the definitions of these tables say."""
+    shown = {UNIT.sub("", title) for block in blocks if isinstance(block, Table) for title in block.columns}
     found: dict[str, str] = {}
     for column in (column for table in tables for column in TABLES[table]):
-        if column.title and column.name not in leave_out:
+        if column.title in shown:
             found.setdefault(column.title, printed_meaning(column))
     return Facts(list(found.items()))
 
