@@ -40,7 +40,7 @@ def test_the_same_is_shown_again(tpstream: Command, tmp_path: Path, study: str) 
     assert (again.code, again.out, again.err) == (0, printed.out, "")
     assert (tmp_path / "one.svg").read_bytes() == figure
     told = json.loads(tpstream("show", "moved", "--json").out)
-    without = ("out", "figure", "warnings")
+    without = ("out", "figure", "report", "warnings")
     expected = json.loads(as_json.out)
     assert {key: told[key] for key in told if key not in without} == {
         key: expected[key] for key in expected if key not in without

@@ -180,7 +180,7 @@ def test_a_policy_that_always_fails(
     assert row.drop(["runs", "failed"]).isna().all()
     trial_figure(tmp_path / "trial.svg", found)
     assert (tmp_path / "trial.svg").stat().st_size > 10_000
-    show_trial(found, None, OutputFlags(quiet=True))
+    show_trial(found, OutputFlags(quiet=True))
     assert "all failed" in capsys.readouterr().out
 
 

@@ -10,6 +10,19 @@ from tpstream.cli.app import command
 from tpstream.cli.options import Jobs, Quiet, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
 
+MARKDOWN = ".md"
+
+
+def check_report(path: Path) -> Path:
+    """The path of the report; an error, before anything runs, if it is neither a page nor Markdown."""
+    from tpstream.view.pages import ENDINGS, prepare_page
+
+    if path.suffix.lower() == MARKDOWN:
+        return path
+    if path.suffix.lower() not in ENDINGS:
+        raise typer.BadParameter(f"{path}: a report ends in {MARKDOWN}, {' or '.join(ENDINGS)}")
+    return prepare_page(path)
+
 
 @command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
@@ -41,7 +54,12 @@ def paper(
         option("--out -o FOLDER", "Where finished runs are kept; after an interruption, the same command continues."),
     ] = Path("logs/paper"),
     report: Annotated[
-        Path, option("--report FILE", "Where the report goes; its figures go to `images` beside it.")
+        Path,
+        option(
+            "--report -r FILE",
+            "Where the report goes: one HTML file (.html), or Markdown, with its figures in `images` beside it.",
+            check=check_report,
+        ),
     ] = Path("docs/reproduction.md"),
     theory: Annotated[bool, flag("--theory", "Draw every scenario between its bounds, too.")] = False,
     quiet: Quiet = False,
@@ -66,7 +84,12 @@ def paper(
         folder=out,
         progress=lambda name: show_progress(name, show=not quiet),
     )
-    files = write_report(found, report)
+    if report.suffix.lower() != MARKDOWN:
+        from tpstream.paper.page import paper_page
+
+        files = [paper_page(found).write(report)]
+    else:
+        files = write_report(found, report)
     if theory:
         from tpstream.paper.figures import draw_all_bounds
 
@@ -77,7 +100,8 @@ def paper(
         title=f"{found.runs} runs in {sum(found.seconds.values()):,.0f} s",
     )
     if not quiet:
-        typer.echo(f"report: {files[0]} ({len(files) - 1} figures beside it)")
+        beside = f" ({len(files) - 1} figures beside it)" if len(files) > 1 else ""
+        typer.echo(f"report: {files[0]}{beside}")
 
 
 def _compare_policies(runs: int | None, seed: int | None, jobs: int, horizon: int | None, *, quiet: bool) -> None:

@@ -70,7 +70,9 @@ def findings_section(found: Sequence[str], origins: Sequence[Origin | None]) -> 
     return Section(FOUND, [Sentences([*missing, *found], points=True), Sentences([INTERVALS], quiet=True)])
 
 
-def repeat_section(origins: Sequence[Origin | None], facts: Sequence[tuple[str, str]], call: str) -> Section:
+def repeat_section(
+    origins: Sequence[Origin | None], facts: Sequence[tuple[str, str]], call: str, *, scenarios: bool = True
+) -> Section:
     """The command, or the call in Python, and what the numbers depend on: versions, users' code, the scenarios."""
     known = [one for one in origins if one is not None]
     if not known:
@@ -79,14 +81,17 @@ def repeat_section(origins: Sequence[Origin | None], facts: Sequence[tuple[str, 
     typed = bool(about["commands"]) and about["commands"][-1].startswith("tpstream ")
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     code = ", ".join(sorted({file for one in known for file in one.code}))
-    remark = "" if typed else "In Python; what each scenario says is below."
+    remark = "In Python; what each scenario says is below." if scenarios and not typed else ""
     return Section(
         REPEAT,
         [
             Code("\n".join(about["commands"]) if typed else call),
             Sentences([remark] if remark else [], quiet=True),
             Facts([*facts, ("versions", versions), ("plug-ins", code or "none: all code is that of tpstream")]),
-            *(Code(_resolved(one), folded=f"{one.about['scenario']['name']} and its policies as run") for one in known),
+            *(
+                Code(_resolved(one), folded=f"{one.about['scenario']['name']} and its policies as run")
+                for one in (known if scenarios else ())
+            ),
         ],
     )
 

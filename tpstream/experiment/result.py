@@ -15,7 +15,7 @@ from tpstream.analysis.money import MEASURES, frame, money_contrasts, money_tabl
 from tpstream.analysis.regret import all_equal, best_arms, no_best_arm, pseudo_regret
 from tpstream.analysis.theory import Bound
 from tpstream.experiment.store import FailedRun, Records
-from tpstream.figures.style import regret_figure, run_count
+from tpstream.figures.style import figure_text, regret_figure, run_count
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
@@ -328,7 +328,7 @@ class Study(PolicyTables):
             The figure, which a notebook shows.
         """
         runs = max(len(records) for records in self.records.values())
-        title = "\n".join(filter(None, [f"{self.name}: {run_count(runs)}", self.no_best_arm]))
+        title = "\n".join(filter(None, [f"{figure_text(self.name)}: {run_count(runs)}", self.no_best_arm]))
         curves = self._intervals()
         shown: dict[str, Any] = {"log_rounds": log_rounds, "bounds": bounds, "log_y": log_y, "labels": labels}
         shown["round_title"] = self.round_title

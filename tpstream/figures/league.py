@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 DARK = 0.55
 """Cells with a larger share than this are dark, and get white text."""
 FRAME = "#EE7733"
+BLACK = "#111111"
+"""The letters of light cells: light also in a dark page, which gives other black letters its own colour."""
 MOST = 1.0
 """Shares are coloured up to this: a policy that loses as much as fixed randomisation learns nothing."""
 
@@ -39,16 +41,18 @@ def league_figure(path: str | Path | None, shares: pd.DataFrame, ranks: pd.DataF
         axes = figure.subplots()
         values = shares.to_numpy(dtype=float)
         axes.imshow(np.clip(values, 0, MOST), cmap="Blues", vmin=0, vmax=1.15 * MOST, aspect="auto")
-        axes.set_xticks(range(len(worlds)), worlds, rotation=40, ha="left", rotation_mode="anchor")
+        axes.set_xticks(
+            range(len(worlds)), list(map(style.figure_text, worlds)), rotation=40, ha="left", rotation_mode="anchor"
+        )
         axes.xaxis.tick_top()
-        axes.set_yticks(range(len(policies)), policies)
+        axes.set_yticks(range(len(policies)), list(map(style.figure_text, policies)))
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         first = ranks.to_numpy(dtype=float) == 1
         for row, column in np.ndindex(*values.shape):
             value = values[row, column]
             text = "-" if np.isnan(value) else f"{value:.0%}"
-            colour = "white" if value > DARK else "black"
+            colour = "white" if value > DARK else BLACK
             weight = "bold" if first[row, column] else "normal"
             axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8, fontweight=weight)
             if first[row, column]:

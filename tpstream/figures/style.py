@@ -17,6 +17,7 @@ import numpy as np
 from tpstream.analysis.intervals import Interval
 from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.display import shorten, visible
 from tpstream.model.errors import FigureError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ STYLE: dict[Any, Any] = {
     "ytick.color": "#444444",
     "axes.labelcolor": "#444444",
     "svg.hashsalt": "tpstream",
+    "text.parse_math": False,  # names are text, also with dollar signs
 }
+LONGEST = 60
+"""Letters of a name in a figure."""
 LINE_HEIGHT = 1.3
 """The distance between two labels, in heights of their letters."""
 
@@ -160,9 +164,17 @@ def figure_of(axes: "Axes") -> "Figure":
     return figure
 
 
+def figure_text(name: object) -> str:
+    """A name as figures show it: one line, without characters that cannot be seen, cut if it is very long."""
+    return shorten(visible(str(name)), LONGEST)
+
+
 def shown_names(known: Iterable[str], labels: Mapping[str, str] | None, what: str = "policy") -> dict[str, str]:
-    """The name of each policy in a figure: its label, or what `labels` gives instead."""
-    names = {label: label for label in known}
+    """The name of each policy in a figure: its label, or what `labels` gives instead; those cut alike get numbers."""
+    names: dict[str, str] = {}
+    for label in known:
+        short = figure_text(label)
+        names[label] = short if short not in names.values() else f"{short} {len(names) + 1}"
     for label, name in (labels or {}).items():
         if label not in names:
             raise UnknownNameError(f"{what} in `labels`", label, names)
@@ -244,11 +256,12 @@ def scale_rounds(axes: "Axes", rounds: Ints, *, log_rounds: bool) -> None:
     axes.set_xscale("log" if log_rounds else "linear")  # before the formatter: it resets it
     axes.set(xlim=(rounds[0] if log_rounds else 0, max(rounds[-1], 2)), xlabel="round")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")  # that of a logarithmic axis writes formulas
 
 
 def scale_logarithmic(axes: "Axes", lines: Sequence[Floats]) -> None:
     """Make the vertical axis logarithmic, from the smallest to the largest value above 0; linear if there is none."""
-    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415 (slow to import)
+    from matplotlib.ticker import LogLocator  # noqa: PLC0415 (slow to import)
 
     values = np.concatenate([np.ravel(line) for line in lines])
     values = values[values > 0]
@@ -258,7 +271,7 @@ def scale_logarithmic(axes: "Axes", lines: Sequence[Floats]) -> None:
         axes.set_ylim(low, high)
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > MANY_DECADES * low else (1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(tick_text)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_formatter("")
 
 
 def draw_grid(axes: "Axes", axis: str = "y") -> None:
@@ -288,6 +301,7 @@ def draw_bounds(
     axes.set_yscale("log")
     axes.set_ylim(max(lowest, 1.0) / 2, 1.5 * max(float(line[-1]) for line in lines))
     axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_minor_formatter("")
     return ends
 
 

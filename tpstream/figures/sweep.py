@@ -12,6 +12,7 @@ import pandas as pd
 from tpstream.figures.style import (
     draw_grid,
     figure_of,
+    figure_text,
     in_currency,
     line_styles,
     name_lines,
@@ -21,6 +22,7 @@ from tpstream.figures.style import (
     run_count,
     scale_logarithmic,
     shown_names,
+    tick_text,
 )
 from tpstream.model.errors import FigureError
 
@@ -64,18 +66,19 @@ def sweep_figure(
     if len(panels) > 1 and ax is not None:
         raise FigureError(f"a sweep of {len(panels)} panels does not fit on given axes; leave out `ax`")
     columns = min(MOST_COLUMNS, math.ceil(math.sqrt(len(panels))) if len(panels) > MOST_COLUMNS else len(panels))
-    whole_title = f"{title}: {run_count(int(table['runs'].max()))}"
+    whole_title = f"{figure_text(title)}: {run_count(int(table['runs'].max()))}"
     with _open_grid(path, ax, math.ceil(len(panels) / columns), columns) as grid:
         for number, (values, part) in enumerate(panels):
             axes = grid.flat[number]
             _draw_panel(axes, part, across, colours, log_values=log_values)
             if others:
                 pairs = zip(others, values if isinstance(values, tuple) else (values,), strict=True)
-                axes.set_title("\n".join(f"{name} = {value}" for name, value in pairs), loc="left", fontsize=10)
+                shown = "\n".join(figure_text(f"{name} = {value}") for name, value in pairs)
+                axes.set_title(shown, loc="left", fontsize=10)
             if number % columns == 0:
                 axes.set_ylabel(f"final pseudo-regret{in_currency(currency)}")
             if number + columns >= len(panels):
-                axes.set_xlabel(across)
+                axes.set_xlabel(figure_text(across))
         grid[0, 0].set_ylim(bottom=0)
         if log_y:
             scale_logarithmic(grid[0, 0], [table["regret"].to_numpy(dtype=np.float64)])
@@ -137,7 +140,7 @@ def _draw_panel(
     if not numeric:
         axes.margins(x=0.2)
     if len(values) <= MOST_TICKS:
-        axes.set_xticks(list(places.values()), [f"{value:,}" if numeric else str(value) for value in values])
+        axes.set_xticks(list(places.values()), [f"{value:,}" if numeric else figure_text(value) for value in values])
         axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:,.0f}")
     draw_grid(axes)
@@ -150,6 +153,8 @@ def _set_logarithmic(axes: "Axes", values: Sequence[float]) -> None:
         axes.set_xscale("log" if positive else "linear")
     else:
         axes.set_xscale("symlog", linthresh=positive[0])
+    axes.xaxis.set_major_formatter(tick_text)  # that of a logarithmic axis would write powers as formulas
+    axes.minorticks_off()
 
 
 def fits_logarithm(values: Sequence[float]) -> bool:

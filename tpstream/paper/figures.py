@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -24,15 +25,12 @@ TENTH_ROUND = 10
 """Where figures with bounds begin: earlier, every arm was pulled at most once and ln T is nearly 0."""
 
 
-def draw_all(found: Reproduction, folder: Path) -> list[str]:
-    """Draw every figure of the settings that were run; returns their file names."""
-    names = [name for name, (settings, _) in FIGURES.items() if found.has(*settings)]
-    for name in names:
-        FIGURES[name][1](found, folder / name)
-    return names
+def figures_of(found: Reproduction) -> dict[str, Callable[[Reproduction, Path | None], Figure]]:
+    """What draws each figure of the settings that were run, by the figure's file name."""
+    return {name: draw for name, (settings, draw) in FIGURES.items() if found.has(*settings)}
 
 
-def draw_setting_1(found: Reproduction, path: Path) -> None:
+def draw_setting_1(found: Reproduction, path: Path | None = None) -> Figure:
     """A panel for TP-UCB-FR and one for TP-UCB-EW, with all numbers of groups that they assume."""
     panels = []
     for kind in (FR, EW):
@@ -41,10 +39,10 @@ def draw_setting_1(found: Reproduction, path: Path) -> None:
         curves = {name: found.curves("setting-1", policy) for name, policy in policies.items()}
         colours = dict(zip(curves, (COLOURS[UCB1], COLOURS[DELAYED], *SHADES[kind]), strict=True))
         panels.append((f"{NAMES[kind]}, by the groups that it assumes", curves, colours))
-    draw_panels(path, 11.5, 4.8, panels)
+    return draw_panels(path, 11.5, 4.8, panels)
 
 
-def draw_family(found: Reproduction, path: Path) -> None:
+def draw_family(found: Reproduction, path: Path | None = None) -> Figure:
     """Rows are Settings 2, 2.1, 2.2 and 2.3, columns are pairs of span and groups."""
     settings = [name for name in FAMILY if found.has(name)]
     with new_figure(path, 12.5, 0.9 + 2.5 * len(settings)) as figure:
@@ -60,9 +58,10 @@ def draw_family(found: Reproduction, path: Path) -> None:
                 axes.xaxis.set_major_locator(MaxNLocator(2))
         handles = [Line2D([], [], color=COLOURS[policy], linewidth=2.5, label=name) for policy, name in NAMES.items()]
         figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False)
+    return figure
 
 
-def draw_starts(found: Reproduction, path: Path) -> None:
+def draw_starts(found: Reproduction, path: Path | None = None) -> Figure:
     """Delayed-UCB1 with both starts, for both spans of Setting 2; thin lines are single runs."""
     names = {DELAYED: "random", ROUND_ROBIN: "round-robin"}
     colours = {name: COLOURS[policy] for policy, name in names.items()}
@@ -71,13 +70,13 @@ def draw_starts(found: Reproduction, path: Path) -> None:
         scenario = family_scenario("2", span, groups)
         curves = {name: found.curves(scenario, policy) for policy, name in names.items()}
         panels.append((f"Delayed-UCB1 by its start: span {span}, {groups} groups", curves, colours))
-    draw_panels(path, 11.5, 4.2, panels, single_runs=True)
+    return draw_panels(path, 11.5, 4.2, panels, single_runs=True)
 
 
-def draw_average(setting: str, title: str, found: Reproduction, path: Path) -> None:
+def draw_average(setting: str, title: str, found: Reproduction, path: Path | None = None) -> Figure:
     """One panel for a setting, averaged over its scenarios."""
     curves = {name: found.average(setting, policy) for policy, name in NAMES.items()}
-    draw_panels(path, 8, 4.8, [(title, curves, policy_colours(curves))])
+    return draw_panels(path, 8, 4.8, [(title, curves, policy_colours(curves))])
 
 
 def draw_all_bounds(found: Reproduction, folder: Path) -> list[Path]:
@@ -89,13 +88,15 @@ def draw_all_bounds(found: Reproduction, folder: Path) -> list[Path]:
     return paths
 
 
-def draw_between_bounds(name: str, policies: Sequence[str], title: str, found: Reproduction, path: Path) -> None:
+def draw_between_bounds(
+    name: str, policies: Sequence[str], title: str, found: Reproduction, path: Path | None = None
+) -> Figure:
     """The regret of some policies in a scenario, their upper bounds, and the lower bounds."""
     scenario = found.scenarios[name]
     policy_kinds = policy_groups(map(scenario.policy, policies))
     named = [(NAMES.get(label, label), kind, groups) for label, kind, groups in policy_kinds]
     curves = {NAMES.get(policy, policy): found.curves(name, policy).since(TENTH_ROUND) for policy in policies}
-    regret_figure(
+    return regret_figure(
         path,
         f"{title}: upper (dashed) and lower (dotted) bounds",
         next(iter(curves.values())).rounds,
@@ -106,13 +107,13 @@ def draw_between_bounds(name: str, policies: Sequence[str], title: str, found: R
 
 
 def draw_panels(
-    path: Path,
+    path: Path | None,
     width: float,
     height: float,
     panels: Sequence[tuple[str, Mapping[str, Curves], Mapping[str, str]]],
     *,
     single_runs: bool = False,
-) -> None:
+) -> Figure:
     """Panels side by side, each with title, curves and colours; the lines are named at their ends."""
     with new_figure(path, width, height) as figure:
         row = figure.subplots(1, len(panels), sharey=not single_runs, squeeze=False)[0]
@@ -127,6 +128,7 @@ def draw_panels(
             axes.set_ylabel("")  # the axis is that of the first panel
         for axes, (_, curves, colours) in zip(row, panels, strict=True):  # when the layout of all panels is known
             label_lines(axes, {name: float(one.final.mean()) for name, one in curves.items()}, colours)
+    return figure
 
 
 def draw_panel(axes: Axes, curves: Mapping[str, Curves], colours: Mapping[str, str]) -> None:
@@ -135,7 +137,7 @@ def draw_panel(axes: Axes, curves: Mapping[str, Curves], colours: Mapping[str, s
     draw_regret(axes, rounds, {name: one.interval for name, one in curves.items()}, colours)
 
 
-FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Reproduction, Path], None]]] = {
+FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Reproduction, Path | None], Figure]]] = {
     "setting-1.png": (("1",), draw_setting_1),
     "setting-2.png": (FAMILY, draw_family),
     "delayed-starts.png": (("2",), draw_starts),

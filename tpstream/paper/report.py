@@ -1,4 +1,4 @@
-"""The page that `tpstream paper` writes: `report_template.md` with the numbers and tables of a reproduction."""
+"""The report that `tpstream paper` writes: `report_template.md` with the numbers and tables of a reproduction."""
 
 import math
 import os
@@ -13,7 +13,7 @@ import pandas as pd
 from tpstream.paper.agreement import POINTS, RUNS, family_agreement, percentage_agreement, spotify_agreement
 from tpstream.paper.bound_checks import lower_checks, overtakings, upper_checks
 from tpstream.paper.claims import NO, claims
-from tpstream.paper.figures import draw_all
+from tpstream.paper.figures import figures_of
 from tpstream.paper.reproduction import Reproduction, costs, time_shares
 from tpstream.paper.settings import DELAYED, EW, FAMILY, FR, NAMES, ROUND_ROBIN, UCB1, family_scenario
 
@@ -33,13 +33,19 @@ Values = Mapping[str, str | pd.DataFrame]
 
 
 def write_report(found: Reproduction, path: Path) -> list[Path]:
-    """Write the page and its figures (in `images` beside it); returns all files."""
-    images = path.parent / "images"
-    names = draw_all(found, images)
-    template = files(__package__).joinpath("report_template.md").read_text(encoding="utf-8")
+    """Write the report as Markdown, and its figures (in `images` beside it); returns all files."""
+    images, figures = path.parent / "images", figures_of(found)
+    for name, draw in figures.items():
+        draw(found, images / name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(fill_template(template, report_values(found), names), encoding="utf-8")
-    return [path, *(images / name for name in names)]
+    path.write_text(report_text(found, figures), encoding="utf-8")
+    return [path, *(images / name for name in figures)]
+
+
+def report_text(found: Reproduction, images: Collection[str]) -> str:
+    """The report as Markdown."""
+    template = files(__package__).joinpath("report_template.md").read_text(encoding="utf-8")
+    return fill_template(template, report_values(found), images)
 
 
 def fill_template(template: str, values: Values, images: Collection[str]) -> str:

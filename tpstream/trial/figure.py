@@ -17,6 +17,7 @@ from tpstream.figures.style import (
     GREY,
     draw_grid,
     figure_of,
+    figure_text,
     in_currency,
     label_lines,
     line_styles,
@@ -55,7 +56,7 @@ def trial_figure(
     names = shown_names(trial.outcomes, labels)
     colours = {policy: colour for policy, colour in policy_colours(trial.outcomes).items() if trial.outcomes[policy]}
     runs = max(len(outcomes) for outcomes in trial.outcomes.values())
-    title = f"{trial.name}: {runs} run{'s, 95 % intervals' if runs > 1 else ''}"
+    title = f"{figure_text(trial.name)}: {runs} run{'s, 95 % intervals' if runs > 1 else ''}"
     whole_title = "\n".join([title, *trial.notes])
     equal = all_equal(trial.means)
     if ax is not None:
@@ -132,7 +133,9 @@ def _draw_arms(axes: "Axes", trial: "Trial", column: str, colours: Mapping[str, 
         if len(trial.outcomes[policy]) > 1:
             axes.hlines(heights, low, high, color=colour, linewidth=2.5)
         axes.plot(middle, heights, "o", color=colour, markersize=6, label=names[policy])
-    axes.set(ylim=(arms - 0.5, -0.5), yticks=range(arms), yticklabels=trial.arms, xlim=(0, most))
+    axes.set(
+        ylim=(arms - 0.5, -0.5), yticks=range(arms), yticklabels=list(map(figure_text, trial.arms)), xlim=(0, most)
+    )
     of_what = (
         f"share of runs (dashed: {equal:.0f} %" if chosen else f"patients of {trial.horizon:,} (dashed: {equal:,.0f}"
     )

@@ -12,7 +12,7 @@ True
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -117,12 +117,14 @@ class Section:
 
     title: str
     blocks: Sequence[Block]
+    inner: bool = False
+    """Whether it belongs to the section before."""
 
 
 def make_report(title: str, question: str, sections: Sequence[Section]) -> Page:
     """The page of a report; sections without a block are left out."""
-    kept = [Section(section.title, [one for one in section.blocks if _holds(one)]) for section in sections]
-    shown, numbers = [section for section in kept if section.blocks], count(1)
+    kept = [replace(section, blocks=[one for one in section.blocks if _holds(one)]) for section in sections]
+    shown, numbers = [section for section in kept if section.blocks or section.title], count(1)
 
     def draw(picture: Picture) -> Markup:
         return Markup(svg_of(picture.figure, f"f{next(numbers)}-"))  # noqa: S704 (svg_of escapes what it takes over)
