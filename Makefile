@@ -19,8 +19,8 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[docs]' --group dev
 	touch $@
 
-demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure, page
-	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --force
+demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: table, logs, figure, report, page
+	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --report logs/demo/report.html --force
 	$(BIN)/tpstream view logs/demo/*.run-000.arrows --out logs/demo/explorer.html
 
 paper: $(VENV)/installed  ## The whole paper again, 50 runs (six minutes on 2 cores): docs/reproduction.md

@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/view.md: python docs/screenshots.py (needs Chromium and Playwright)."""
+"""Takes the pictures of docs/view.md and docs/reports.md: python docs/screenshots.py (needs Chromium and Playwright)."""
 
 import shutil
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tpstream import Scenario, read_log, simulate
+from tpstream import Scenario, compare, read_log, simulate
 
 IMAGES = Path(__file__).parent / "images"
 PICTURES = {
@@ -33,6 +33,9 @@ def main() -> None:
                 page.screenshot(path=place)
             else:
                 page.locator(part).screenshot(path=place)
+        study = compare(Scenario.load("setting-1").with_(horizon=5_000), runs=10)
+        page.goto(study.report().write(Path(folder) / "report.html").as_uri())
+        page.screenshot(path=IMAGES / "report-compare.png")
         browser.close()
 
 

@@ -1,4 +1,4 @@
-"""What a page holds, unpacked as the page's script does it; logs for pages; the browser."""
+"""What a page holds, unpacked as the page's script does it; logs and scenarios for pages; the browser."""
 
 import base64
 import json
@@ -10,12 +10,26 @@ from typing import Any
 
 import numpy as np
 from log_samples import make_header
+from studies import KEYS
 
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter
 from tpstream.model.events import Events
 
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-precise-memory-info",
+)
+"""With which Chromium is started."""
+HOSTILE = ["</script><script>alert(1)</script>", "\"'<img src=x onerror=alert(1)>", "\u202egnp.exe\u0000", "n" * 10_000]
+"""Names that would be markup, turn the text around them, or fill a page."""
 SIZES = {"u1": 1, "u2": 2, "u4": 4, "f4": 4, "f8": 8}
 
 
@@ -46,3 +60,14 @@ def written(path: Path, events: Events | None = None, header: Header | None = No
 def chromium() -> str | None:
     """Where Chromium is, or None."""
     return shutil.which("chromium-headless-shell") or shutil.which("chromium")
+
+
+def hostile_keys() -> dict[str, Any]:
+    """A scenario with names that would be markup, formulas, templates, or invisible."""
+    names = [HOSTILE[0], HOSTILE[1], "$x_{$", HOSTILE[2], HOSTILE[3]]
+    return KEYS | {
+        "name": "{{ 7 * 7 }}<b>" + HOSTILE[1],
+        "currency": "<b>&<b>",
+        "arms": [{"name": name, "maximum": 10.0 + place} for place, name in enumerate(names)],
+        "policies": [{"kind": "uniform"}, {"kind": "tp-ucb-ew", "name": HOSTILE[1]}, {"kind": "ucb1", "name": "$x_{$"}],
+    }

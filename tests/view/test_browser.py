@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
-from explorer import chromium, written
+from explorer import FLAGS, chromium, written
 from log_samples import make_header
 from playwright.sync_api import Page, sync_playwright
 from studies import ASYNCHRONOUS, KEYS
@@ -26,16 +26,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt-get install chromium-headless-shell"),
 ]
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--enable-precise-memory-info",
-)
 SHADES = """canvas => {
     const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     const seen = new Set();

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from command import Command, tpstream
-from explorer import unpack, written
+from explorer import HOSTILE, unpack, written
 from log_samples import make_events, make_header
 from markupsafe import escape
 from studies import ASYNCHRONOUS, KEYS
@@ -23,7 +23,6 @@ from tpstream.model.events import Events
 from tpstream.view.explorer import MOST_LOGS, view
 
 __all__ = ["tpstream"]
-HOSTILE = ["</script><script>alert(1)</script>", "\"'<img src=x onerror=alert(1)>", "\u202egnp.exe\u0000", "n" * 10_000]
 
 SVG_NAME = "http://www.w3.org/2000/svg"
 """Saved pictures name the language that they are written in; nothing is loaded from there."""

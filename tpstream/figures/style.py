@@ -52,7 +52,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tpstream",
     "text.parse_math": False,  # names are text, also with dollar signs
 }
-LONGEST = 60
+LONGEST = 36
 """Letters of a name in a figure."""
 LINE_HEIGHT = 1.3
 """The distance between two labels, in heights of their letters."""

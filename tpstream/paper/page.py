@@ -47,10 +47,10 @@ def paper_page(found: Reproduction) -> Page:
 
 
 def _findings(found: Reproduction) -> list[str]:
-    """How many promises of the reproduction are kept, and each of them."""
+    """How many promises of the reproduction are kept, and which are not; the table below has all of them."""
     rows = [[MARKS.sub("", text) for text in row] for row in promises(found)]
     kept = sum(verdict == "yes" for _, _, verdict in rows)
-    told = [f"{promise}: {what}{'' if verdict == 'yes' else ' (not kept)'}." for promise, what, verdict in rows]
+    told = [f"Not kept: {promise} ({what})." for promise, what, verdict in rows if verdict != "yes"]
     compared = "" if found.full else " The paper's numbers are not compared, since these runs are shorter than its own."
     return [f"{kept} of {len(rows)} promises of the reproduction are kept.{compared}", *told]
 

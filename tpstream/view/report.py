@@ -33,7 +33,7 @@ WIDE = 9.0
 ENDLESS = re.compile(rf"\S{{{LONGEST},}}")
 UNIT = re.compile(r" \([^()]+\)$")
 """The unit of time behind the title of a column."""
-BRACKETED = re.compile(r"(.*\S) (\([^()]+\))")
+BRACKETED = re.compile(r"(.*\S) (\([^()]+ to [^()]+\))")
 """A value and its interval in brackets: a line may end between them."""
 
 
@@ -124,7 +124,7 @@ class Section:
 def make_report(title: str, question: str, sections: Sequence[Section]) -> Page:
     """The page of a report; sections without a block are left out."""
     kept = [replace(section, blocks=[one for one in section.blocks if _holds(one)]) for section in sections]
-    shown, numbers = [section for section in kept if section.blocks or section.title], count(1)
+    shown, numbers = [section for section in kept if section.blocks], count(1)
 
     def draw(picture: Picture) -> Markup:
         return Markup(svg_of(picture.figure, f"f{next(numbers)}-"))  # noqa: S704 (svg_of escapes what it takes over)
@@ -157,7 +157,7 @@ def _wording(text: str) -> str:
 def _is_number(cell: str) -> bool:
     """Whether a cell holds a number or an interval, or a number and its interval."""
     value, _ = _split(cell)
-    return all(map(NUMBER.fullmatch, value.split(" to ")))
+    return all(map(NUMBER.fullmatch, re.split(" to | ± ", value)))
 
 
 def _split(cell: str) -> tuple[str, str]:
