@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/view.md and docs/reports.md: python docs/screenshots.py (needs Chromium and Playwright)."""
+"""Takes the pictures of docs/view.md and docs/reports.md: python docs/screenshots.py (Chromium, Playwright)."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""The page on reports tells the truth: its command and its program work, and every command that it names takes --report."""
+"""The page on reports tells the truth: its command, its program, and which commands take the option."""
 
 import re
 import shlex
