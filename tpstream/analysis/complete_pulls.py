@@ -14,11 +14,12 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
+from tpstream.model.told import without_repeats
 
 SAMPLE = 200
 """The number of complete pulls of an arm that are kept one by one."""
 NEEDED = ("kind", "pull", "arm", "part", "value")
-"""The columns of a log that are read."""
+"""The columns of a log that are added up."""
 
 
 def divisors(span: int) -> Ints:
@@ -64,8 +65,9 @@ class CompletePulls(NamedTuple):
         arms, span = self.sums.shape
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
-        for columns in log.reader.batches(NEEDED):
-            _check_ranges(log, columns, arms, span)
+        for batch in log.reader.batches((*NEEDED, "shown")):
+            _check_ranges(log, batch, arms, span)
+            columns = without_repeats(batch)
             kept = ~np.isin(columns["pull"], imputed) if len(imputed) else slice(None)
             kind, pull, *rest = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():

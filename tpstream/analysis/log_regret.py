@@ -36,7 +36,7 @@ from tpstream.model.world import Problem
 if TYPE_CHECKING:
     from tpstream.analysis.theory import Bound, PolicyGroups
 
-NEEDED = ("time", "kind", "round", "pull", "arm", "value")
+NEEDED = ("time", "kind", "round", "pull", "arm", "value", "shown")
 """The columns of a log that are read."""
 
 
@@ -268,7 +268,7 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]
         for columns in log.reader.batches(NEEDED):
             _check_numbers(log, "arm", columns["arm"], 0, len(means) - 1)
             _check_numbers(log, "pull", columns["pull"], 1, log.header.horizon)
-            account.add(*(columns[name] for name in NEEDED))
+            account.add(columns)
         curves = account.curves()
         pulls = int(curves.counts.sum())
         np.cumsum(curves.counts, axis=0, out=curves.counts)

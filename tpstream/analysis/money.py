@@ -14,7 +14,8 @@ So earned + outstanding is what is expected, but for the closed pulls: these pai
 chance and because of late and lost parts.
 
 Closed pulls are added in the order of their closing, then open ones in the order of their numbers, and the parts of a
-pull in the order of their arrival. So the sums are the same, bit for bit, in every engine and from a log.
+pull in the order of their arrival. So the sums are the same, bit for bit, in every engine and from a log. A part that
+was hidden counts when it arrived, and not when it is repeated at the closing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,8 +27,9 @@ import numpy as np
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import paired_interval, t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events
+from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events
 from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.model.told import without_repeats
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
@@ -105,11 +107,12 @@ class Account:
 
     def hear(self, events: Events) -> None:
         """Take the next events."""
-        self.add(events.time, events.kind, events.round, events.pull, events.arm, events.value)
+        self.add(events.columns())
 
-    def add(self, time: Floats, kind: Bytes, round: Ints, pull: Ints, arm: Ints, value: Floats) -> None:
+    def add(self, columns: Columns) -> None:
         """Take the next events as columns; the numbers of arms and pulls are not checked."""
-        add_events(self._ledger, time, kind, round, pull, arm, value)
+        counted = without_repeats(columns)
+        add_events(self._ledger, *(counted[name] for name in ("time", "kind", "round", "pull", "arm", "value")))
 
     def curves(self) -> Curves:
         """The curves; checkpoints that were not reached have what is known at the end of the events."""

@@ -55,6 +55,7 @@ class GeneralRun:
         self._run: Any = None
         self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
         self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
+        self._sites: Ints | None = None
         self._memory: Any = self._make_memory()
 
     def _load(self, *, probabilities: bool) -> Any:
@@ -93,7 +94,8 @@ class GeneralRun:
     def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
-        self._buffers = EventBuffers(self._bus, self._world.problem, optional)
+        hidden = ("shown",) if self._world.timing.reveal != "all" else ()
+        self._buffers = EventBuffers(self._bus, self._world.problem, (*optional, *hidden), self._sites)
         self._run = self._load(probabilities="probabilities" in optional)
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
         self._add_slots(min(horizon, SLOTS_AT_FIRST))

@@ -11,11 +11,12 @@ from tpstream.engines.compiled_real_memory import SIZE, SPARE, Heap, RealMemory
 from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
 from tpstream.model.arrays import Floats
 from tpstream.model.pull_rows import longer, with_longer
+from tpstream.model.reveal import REVEALS
 from tpstream.model.world import BLOCK, Stage, Timing
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT
 from tpstream.timing.calendar_tables import join_tables
-from tpstream.timing.pipeline import Calendars, decision_times, make_stages
+from tpstream.timing.pipeline import Calendars, due_decisions, make_stages
 
 FORMS = {"moves": MOVES, "reported": CALENDAR, "queue": QUEUE}
 BY_SLOT = (
@@ -56,7 +57,8 @@ class RealRun(GeneralRun):
         arms, span, stages = problem.arms, problem.span, stages_of(timing)
         moves, calendars, queues = ([one for one in stages if one.form == form] for form in FORMS)
         names, opening = list(timing.resources), cast("dict[str, Any]", timing.opening)
-        sampled, times = timing.delays or timing.visit_spread, decision_times(self._world)
+        sampled = timing.delays or timing.visit_spread
+        times, self._sites = due_decisions(self._world)
         entries = 2 * min(problem.horizon, SLOTS_AT_FIRST) + SPARE
         return RealMemory(
             times=times,
@@ -66,6 +68,7 @@ class RealRun(GeneralRun):
             rows=0,
             window=np.inf if timing.window is None else float(timing.window),
             default=np.nan if timing.default is None else float(timing.default),
+            reveal=REVEALS.index(timing.reveal),
             pool=np.empty((arms, BLOCK, span)),
             totals=np.empty((arms, BLOCK)),
             # One row means that all pulls have the same offsets; so a single arm gets a second, unused row.

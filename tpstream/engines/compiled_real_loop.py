@@ -23,6 +23,7 @@ from tpstream.engines.compiled_real_pulls import (
 from tpstream.model.arrays import Ints
 from tpstream.model.events import PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop, held_stream
+from tpstream.model.reveal import ALL
 from tpstream.policies.handlers import (
     Subscriptions,
     notify,
@@ -103,8 +104,10 @@ def lacks_room(memory: RealMemory, columns: EventColumns, cursor: Ints) -> int:
 def tell(
     state: Any, subscriptions: Subscriptions, memory: RealMemory, columns: EventColumns, first: int, end: int
 ) -> None:
-    """Tell the policy the events from `first` up to before `end`, in their order."""
+    """Tell the policy the events from `first` up to before `end`, in their order, except those that are hidden."""
     for event in range(first, end):
+        if memory.reveal != ALL and not columns.shown[event]:
+            continue
         time, pull = columns.time[event], columns.pull[event]
         if time != memory.clock[0]:
             notify_received(state, subscriptions)

@@ -36,6 +36,8 @@ class RealMemory(NamedTuple):
     """How long after its pull a part is waited for; infinite: no window."""
     default: float
     """What a part that is missing at the closing counts as; NaN: nothing."""
+    reveal: int
+    """What of the feedback is shown: a number of model/reveal.py."""
     pool: Floats
     """The arms' blocks of rewards, (arm, pull, part)."""
     totals: Floats

@@ -15,6 +15,7 @@ from tpstream.engines.compiled_real_memory import SIZE, SPARE, RealMemory, put, 
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.model.reveal import ALL, POSITIVE, is_shown
 from tpstream.timing.calendar_times import next_report
 
 LEAVES, JOINS, DELIVERED = 0, 2**56, 2**57
@@ -32,7 +33,7 @@ GAPS = (301, 132, 57, 23, 10, 4, 1)
 @compiled_loop
 def advance(memory: RealMemory, columns: EventColumns, cursor: Ints, until: float) -> int:
     """Write all events before this time; returns DONE, or why it returned before: FLUSH or ROOM."""
-    most = 2 * memory.due.shape[1] + 1
+    most = 3 * memory.due.shape[1] + 1
     while cursor[SIZE] > 0 and memory.heap.time[0] < until:
         if columns.kind.size - cursor[WRITTEN] < most:
             return FLUSH
@@ -93,7 +94,9 @@ def start_pull(memory: RealMemory, cursor: Ints, round: int, arm: int, row: int)
                 served += 1
     put_next(memory, cursor, slot)
     # Without queues it is known when the last part comes: the window need not be waited for if it ends later.
-    memory.waiting[slot] = time + memory.window < latest or (memory.resources.size > 0 and memory.window < np.inf)
+    # Where feedback is hidden, its end alone closes a pull.
+    ends = memory.resources.size > 0 and memory.window < np.inf
+    memory.waiting[slot] = time + memory.window < latest or ends or memory.reveal != ALL
     if memory.waiting[slot]:
         put(memory.heap, cursor, time + memory.window, DELIVERED + round * (span + 2) + span + 1, slot)
     return int(slot)
@@ -270,8 +273,9 @@ def deliver(
 ) -> None:
     """Deliver the parts of a pull that are due, and close it if nothing is missing or its window ends."""
     memory.left[slot] -= count
-    closing = not memory.closed[slot] and (window_ends == 1 or memory.left[slot] == 0)
-    settle(memory, columns, cursor, slot, time, count, int(closing and not np.isnan(memory.default)))
+    complete = memory.left[slot] == 0 and memory.reveal == ALL
+    closing = not memory.closed[slot] and (window_ends == 1 or complete)
+    settle(memory, columns, cursor, slot, time, count, int(closing))
     if closing:
         memory.closed[slot] = True
         write(memory, columns, cursor, slot, time, CLOSED, 0, memory.credited[slot])
@@ -282,15 +286,21 @@ def deliver(
 
 @compiled
 def settle(
-    memory: RealMemory, columns: EventColumns, cursor: Ints, slot: int, time: float, count: int, imputes: int
+    memory: RealMemory, columns: EventColumns, cursor: Ints, slot: int, time: float, count: int, closing: int
 ) -> None:
-    """Write the events of parts that are due; if `imputes` is 1, at the closing, also the defaults of missing parts."""
+    """Write the events of parts that are due.
+
+    If `closing` is 1, also the defaults of missing parts and, after all else of a part, what was withheld of it.
+    """
+    imputes = closing == 1 and not np.isnan(memory.default)
+    repeats = closing == 1 and memory.reveal == POSITIVE
     arrived = 0
-    for place in range(memory.due.shape[1] if imputes else count):
-        part = place + 1 if imputes else memory.here[place]
+    for place in range(memory.due.shape[1] if imputes or repeats else count):
+        part = place + 1 if imputes or repeats else memory.here[place]
         is_here = arrived < count and memory.here[arrived] == part
         is_lost = memory.lost[slot, part - 1]
-        if imputes and not memory.paid[slot, part - 1] and (is_lost or not is_here):
+        is_imputed = imputes and not memory.paid[slot, part - 1] and (is_lost or not is_here)
+        if is_imputed:
             memory.credited[slot] += memory.default
             write(memory, columns, cursor, slot, time, PARTIAL, part, memory.default)
         if is_here:
@@ -302,6 +312,11 @@ def settle(
                 memory.paid[slot, part - 1] = True
                 memory.credited[slot] += value
             write(memory, columns, cursor, slot, time, kind, part, value)
+        if repeats and (is_imputed or memory.paid[slot, part - 1]):
+            value = memory.default if is_imputed else memory.rewards[slot, part - 1]
+            if not is_shown(memory.reveal, PARTIAL, value):
+                write(memory, columns, cursor, slot, time, PARTIAL, part, value)
+                columns.shown[cursor[WRITTEN] - 1] = True
 
 
 @compiled
@@ -324,4 +339,6 @@ def write(
     columns.arm[event] = memory.arms[slot]
     columns.part[event] = part
     columns.value[event] = value
+    if memory.reveal != ALL:
+        columns.shown[event] = is_shown(memory.reveal, kind, value)
     cursor[WRITTEN] = event + 1

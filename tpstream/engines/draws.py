@@ -18,8 +18,11 @@ from tpstream.timing.pipeline import LaterDraws, draw_later, sample_first
 IMPUTED = -1
 """Stands for a kind of event in the engines' codes: a part that is missing at the closing is credited with the default
 reward, as an event of kind PARTIAL. It comes before other events of that part at the same time."""
-CODES = len(Kind) + 1
-"""How many codes there are for each part of a pull: kind + 1 is its code, and that of IMPUTED is 0."""
+REPEATED, DEFAULT_REPEATED = len(Kind), len(Kind) + 1
+"""Stand for kinds, too: what was credited for a part, or the default reward in its place, was withheld, and is shown
+at the closing as an event of kind PARTIAL. It comes after other events of that part at the same time."""
+CODES = len(Kind) + 3
+"""How many codes there are for each part of a pull: kind + 1 is its code, so that of IMPUTED is 0."""
 TOLERANCE = 1e-9
 """How far a sum of parts may exceed its arm's maximum by rounding, as a share of the maximum."""
 

@@ -107,16 +107,19 @@ def timing_obstacle(timing: Timing) -> str | None:
         calendars += zip(timing.calendar.delays, timing.calendar.names, strict=True)
     for calendar, name in calendars:
         if not hasattr(calendar, "table"):
-            return f"{name} is written in Python, which compiled code cannot call for times that are not whole rounds"
+            when = "where feedback is hidden" if timing.reveal != "all" else "for times that are not whole rounds"
+            return f"{name} is written in Python, which compiled code cannot call {when}"
     return None
 
 
 def at_whole_rounds(timing: Timing) -> bool:
     """Whether everything happens at whole rounds, in the order sampled delays, then calendars, and without queues.
 
-    Then the compiled engine keeps a list for each round, which is faster than sorting by time.
+    Then the compiled engine keeps a list for each round, which is faster than sorting by time. Where feedback is
+    hidden, it takes the loop for real-valued times in any case.
     """
-    return timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
+    whole = timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
+    return whole and timing.reveal == "all"
 
 
 def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:

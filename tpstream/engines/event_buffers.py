@@ -5,9 +5,11 @@ While the thread of a log still writes it, the loop fills the next buffer.
 """
 
 from collections import deque
+from dataclasses import replace
 
 from tpstream.engines.engine import Bus, Loans
-from tpstream.model.events import EventColumns, Events, empty_columns, filled_events
+from tpstream.model.arrays import Ints
+from tpstream.model.events import PULL, EventColumns, Events, empty_columns, filled_events
 from tpstream.model.world import Problem
 
 EVENTS = 100_000
@@ -23,10 +25,12 @@ NARROW = 2**31
 class EventBuffers:
     """Hands a loop the columns to fill, and what it filled to the bus; events are numbered in this order."""
 
-    def __init__(self, bus: Bus, problem: Problem, optional: tuple[str, ...] = ()) -> None:
+    def __init__(self, bus: Bus, problem: Problem, optional: tuple[str, ...] = (), sites: Ints | None = None) -> None:
         self._bus = bus
         self._arms = problem.arms
         self._optional = optional
+        self._sites = sites
+        """The site of every decision, where there are any; loops know nothing of them."""
         self._narrow = max(problem.horizon, problem.span, problem.arms) < NARROW
         self._seq = 0
         self._lent: deque[tuple[EventColumns, Events, Loans]] = deque()
@@ -42,6 +46,8 @@ class EventBuffers:
             self.columns = self._make(2 * len(self.columns.kind))
             return
         batch = filled_events(self.columns, self._seq, events, pulls)
+        if self._sites is not None:
+            batch = replace(batch, site=self._sites[batch.pull[batch.kind == PULL] - 1])
         loans = self._bus.publish(batch)
         self._seq += events
         if loans:

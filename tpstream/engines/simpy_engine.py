@@ -16,11 +16,12 @@ from tpstream.engines.simpy_process import ProcessPull
 from tpstream.engines.simpy_queues import QueuedPull
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
-from tpstream.model.events import DROPPED, LATE, PARTIAL
+from tpstream.model.events import DROPPED, LATE, PARTIAL, Events
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
+from tpstream.model.told import Told
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.functions import check_arm
-from tpstream.timing.pipeline import ROUNDS_PER_BATCH, decision_times, pass_stages
+from tpstream.timing.pipeline import ROUNDS_PER_BATCH, due_decisions, pass_stages
 
 Process = Generator[Event, None, None]
 
@@ -30,10 +31,11 @@ def timetable(
 ) -> list[tuple[float, int]]:
     """The times and codes of all events of a pull, in order; its parts arrive, or are known to be lost, at `times`.
 
-    A pull is closed when nothing of it is missing any more, or when its window ends; a part due at that very time
-    is still credited. What has not arrived by then is credited with the default reward, if there is one.
+    A pull is closed when nothing of it is missing any more, or when its window ends, where feedback is hidden only
+    then; a part due at that very time is still credited. What has not arrived by then is credited with the default
+    reward, if there is one. What was withheld is repeated.
     """
-    last = float(times.max())
+    last = np.inf if buffer.hides else float(times.max())
     closing = last if timing.window is None else min(last, time + timing.window)
     late = ~lost & (times > closing)
     kinds = np.where(lost, DROPPED, np.where(late, LATE, PARTIAL))
@@ -41,9 +43,10 @@ def timetable(
         (due, buffer.code(pull, part, kind))
         for part, (due, kind) in enumerate(zip(times.tolist(), kinds.tolist(), strict=True), start=1)
     ]
-    if timing.default is not None:
-        missing = np.flatnonzero(lost | late) + 1
-        moments.extend((closing, buffer.code(pull, part, IMPUTED)) for part in missing.tolist())
+    missing = (np.flatnonzero(lost | late) + 1).tolist() if timing.default is not None else []
+    moments.extend((closing, buffer.code(pull, part, IMPUTED)) for part in missing)
+    credited = (np.flatnonzero(kinds == PARTIAL) + 1).tolist()
+    moments.extend((closing, code) for code in buffer.repeated_codes(pull, credited, missing))
     moments.append((closing, buffer.closed_code(pull)))
     moments.sort()
     return moments
@@ -66,6 +69,18 @@ def probabilities_of(policy: Policy) -> Floats:
     return np.full(len(policy.indices()), np.nan) if tell is None else np.asarray(tell(), dtype=np.float64)
 
 
+class ToldPolicy:
+    """Subscribes a policy to the bus: it hears the events that it is told."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._told = Told()
+
+    def hear(self, events: Events) -> None:
+        """Tell the policy those of the events that it is shown."""
+        self._policy.hear(self._told.of(events))
+
+
 class SimpyEngine:
     """One run of a world under a policy; subscribe sinks to its bus, then take its batches of rounds."""
 
@@ -85,7 +100,8 @@ class SimpyEngine:
         self._label = label
         self._clairvoyant = clairvoyant
         self._optional = optional
-        self._buffer = EventBuffer(problem, np.nan if timing.default is None else timing.default)
+        default = np.nan if timing.default is None else timing.default
+        self._buffer = EventBuffer(problem, default, timing.reveal)
         self._timeline = Timeline(self._buffer.open_instant)
         self._reader = DrawsReader(Draws(world)) if reader is None else reader
         self._offsets = timing.nominal(problem.span)
@@ -97,7 +113,7 @@ class SimpyEngine:
         self._round = 0  # the last one decided
         self._shown: dict[str, Any] = {}
         self.bus = Bus()
-        self.bus.subscribe(f"policy {label}", policy)
+        self.bus.subscribe(f"policy {label}", ToldPolicy(policy))
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
@@ -120,7 +136,8 @@ class SimpyEngine:
         """The process of the policy: in every round, tell it what was delivered, ask it for an arm, start the pull."""
         policy, problem = self._policy, self._world.problem
         set_clock = policy.set_clock if isinstance(policy, TimedPolicy) else None
-        for round, time in enumerate(decision_times(self._world).tolist(), start=1):
+        times, sites = due_decisions(self._world)
+        for round, time in enumerate(times.tolist(), start=1):
             yield self._timeline.moment(time, DECISION)
             self._publish(self._round)
             try:
@@ -128,6 +145,8 @@ class SimpyEngine:
                     set_clock(time)
                 arm = check_arm(policy.decide(round), problem, round, self._label)
                 self._shown = shown_columns(policy, arm, self._optional)
+                if sites is not None:
+                    self._shown["site"] = sites[[round - 1]]
             except TpstreamError:
                 raise
             except Exception as error:

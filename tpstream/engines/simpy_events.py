@@ -1,21 +1,26 @@
 """The event buffer: collects what happens on SimPy's timeline and turns it into events in canonical order."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 
-from tpstream.engines.draws import CODES, IMPUTED
-from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.engines.draws import CODES, DEFAULT_REPEATED, IMPUTED, REPEATED
+from tpstream.model.arrays import Bools, Bytes, Floats, Ints
 from tpstream.model.events import CLOSED, LATE, PARTIAL, PULL, Events
 from tpstream.model.numba_support import cached
 from tpstream.model.pull_rows import Ring
-from tpstream.model.world import Problem
+from tpstream.model.reveal import ALL, POSITIVE, REVEALS, is_shown
+from tpstream.model.world import Problem, Reveal
 
 
 class EventBuffer:
     """The events since the last decision, each as one integer code, and the rewards of the open pulls."""
 
-    def __init__(self, problem: Problem, default: float = np.nan) -> None:
+    def __init__(self, problem: Problem, default: float = np.nan, reveal: Reveal = "all") -> None:
         self._span = problem.span
         self._default = default
+        self._reveal = REVEALS.index(reveal)
         self._ring = Ring()
         self._rewards = np.zeros((1, problem.span))
         self._credited = np.zeros(1)
@@ -53,6 +58,20 @@ class EventBuffer:
         """An integer for an event that sorts by pull, then place (the part, or span + 1 for closed), then kind."""
         return (pull * (self._span + 2) + place) * CODES + kind + 1
 
+    @property
+    def hides(self) -> bool:
+        """Whether feedback is hidden, so that a pull is closed by its window only."""
+        return self._reveal != ALL
+
+    def repeated_codes(self, pull: int, credited: Iterable[int], imputed: Iterable[int]) -> list[int]:
+        """The codes of what is repeated at a pull's closing: its credited and imputed parts that were withheld."""
+        if self._reveal != POSITIVE:
+            return []
+        withheld = ~(self._rewards[pull % self._ring.capacity] > 0)
+        parts = [(part, REPEATED) for part in credited if withheld[part - 1]]
+        parts += [(part, DEFAULT_REPEATED) for part in imputed if not self._default > 0]
+        return [self.code(pull, part, kind) for part, kind in parts]
+
     def partial_codes(self, pull: int) -> range:
         """The codes of all parts of a pull, as delivered."""
         return range(self.code(pull, 1, PARTIAL), self.code(pull, self._span + 1, PARTIAL), CODES)
@@ -67,12 +86,13 @@ class EventBuffer:
         if not _is_sorted(codes, starts):
             for instant in np.split(codes, starts):
                 instant.sort()
-        time, kind, pull, arm, part, value = _columns(
+        time, kind, pull, arm, part, value, shown = _columns(
             codes,
             starts,
             np.array(self._times),
             self._span,
             self._default,
+            self._reveal,
             self._shown,
             self.arms,
             self._rewards,
@@ -87,7 +107,8 @@ class EventBuffer:
         self._times.clear()
         self.finished.clear()
         self._instant = None
-        return Events(seq, time, kind, np.full(len(codes), round), pull, arm, part, value)
+        events = Events(seq, time, kind, np.full(len(codes), round), pull, arm, part, value)
+        return replace(events, shown=shown) if self.hides else events
 
     def _begin(self, time: float) -> None:
         self._starts.append(len(self.codes))
@@ -112,14 +133,15 @@ def _columns(
     times: Floats,
     span: int,
     default: float,
-    shown: Floats,
+    reveal: int,
+    totals: Floats,
     arms: Ints,
     rewards: Floats,
     credited: Floats,
-) -> tuple[Floats, Bytes, Ints, Ints, Ints, Floats]:
+) -> tuple[Floats, Bytes, Ints, Ints, Ints, Floats, Bools]:
     """Turn codes into the columns of events, and credit the open pulls with their parts."""
     count, capacity = codes.size, credited.size
-    time, value = np.empty(count), np.full(count, np.nan)
+    time, value, shown = np.empty(count), np.full(count, np.nan), np.empty(count, np.bool_)
     kind = np.empty(count, dtype=np.int8)
     pull, arm, part = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     for instant in range(starts.size):
@@ -132,10 +154,11 @@ def _columns(
             row = pull[event] % capacity
             time[event] = times[instant]
             arm[event] = arms[pull[event] - 1]
-            kind[event] = PARTIAL if coded == IMPUTED else coded
+            kind[event] = PARTIAL if coded in (IMPUTED, REPEATED, DEFAULT_REPEATED) else coded
             if kind[event] == PARTIAL:
-                value[event] = default if coded == IMPUTED else rewards[row, part[event] - 1]
-                credited[row] += value[event]
+                value[event] = default if coded in (IMPUTED, DEFAULT_REPEATED) else rewards[row, part[event] - 1]
+                if coded in (IMPUTED, PARTIAL):
+                    credited[row] += value[event]
             elif kind[event] == LATE:
                 value[event] = rewards[row, part[event] - 1]
             elif kind[event] == CLOSED:
@@ -143,5 +166,6 @@ def _columns(
                 value[event] = credited[row]
             elif kind[event] == PULL:
                 credited[row] = 0.0
-                value[event] = shown[pull[event] - 1]
-    return time, kind, pull, arm, part, value
+                value[event] = totals[pull[event] - 1]
+            shown[event] = coded in (REPEATED, DEFAULT_REPEATED) or is_shown(reveal, kind[event], value[event])
+    return time, kind, pull, arm, part, value, shown

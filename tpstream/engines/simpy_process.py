@@ -28,6 +28,7 @@ class OpenPull:
         self._default = default
         self._pending = set(range(1, span + 1))
         self._uncredited = set(range(1, span + 1))
+        self._credited: set[int] = set()
         self._closed = False
 
     def close_at(self, time: float) -> None:
@@ -40,9 +41,12 @@ class OpenPull:
             return
         self._closed = True
         self._buffer.open_instant(self._timeline.now)
-        if self._default is not None:
-            self._buffer.codes.extend(self._buffer.code(self.pull, part, IMPUTED) for part in sorted(self._uncredited))
+        missing = self._uncredited if self._default is not None else set()
+        self._buffer.codes.extend(self._buffer.code(self.pull, part, IMPUTED) for part in missing)
+        self._buffer.codes.extend(self._buffer.repeated_codes(self.pull, self._credited, missing))
         self._buffer.codes.append(self._buffer.closed_code(self.pull))
+        if not self._pending:
+            self._buffer.finished.append(self.pull)
 
     def lose_at(self, part: int, time: float) -> None:
         """Let it be known at this time that the part never arrives."""
@@ -67,11 +71,13 @@ class OpenPull:
         self._pending.remove(part)
         if kind == PARTIAL:
             self._uncredited.remove(part)
+            self._credited.add(part)
         self._buffer.open_instant(self._timeline.now)
         self._buffer.codes.append(self._buffer.code(self.pull, part, kind))
-        if not self._pending:
-            self.close()
+        if self._closed and not self._pending:
             self._buffer.finished.append(self.pull)
+        elif not self._pending and not self._buffer.hides:
+            self.close()
 
 
 class ProcessPull(OpenPull):

@@ -17,6 +17,7 @@ from tpstream.figures import style
 from tpstream.log.reader import Log
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
+from tpstream.model.told import without_repeats
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""
@@ -104,7 +105,8 @@ def log_figure(
     """
     header, only_pulls = log.header, log.header.detail == "pulls"
     names = style.shown_names(header.arms, labels, "arm")
-    columns = log.columns(["time", "arm", "value"], [Kind.PULL if only_pulls else Kind.PARTIAL])
+    kind = Kind.PULL if only_pulls else Kind.PARTIAL
+    columns = without_repeats(log.columns(["time", "kind", "arm", "value", "shown"], [kind]))
     if not len(columns["time"]):
         raise LogError(f"{log.path}: holds nothing to draw ({log.truncated or 'no part was delivered'})")
     end = float(columns["time"][-1])

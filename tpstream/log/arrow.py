@@ -24,7 +24,7 @@ from tpstream.log.formats import FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.arrays import Bytes, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import COLUMN, COLUMNS, KIND_NAMES, PULL, Column, Columns, Events
+from tpstream.model.events import COLUMN, COLUMNS, KIND_NAMES, PULL, WORLD_COLUMNS, Column, Columns, Events
 
 LEVEL = 1
 """The compression level of Zstandard; a higher one makes the log hardly smaller and half as fast to write."""
@@ -32,8 +32,6 @@ HEADER = b"tpstream"
 """The key of the schema's metadata under which the header is kept, as JSON."""
 END = b"tpstream.end"
 """The key of the metadata of a complete log under which the number of its events is kept."""
-STORED = COLUMNS[1:]
-"""The columns that both formats store in the same way: all but the number of the event."""
 KINDS = pa.array(KIND_NAMES, pa.string())
 
 
@@ -153,10 +151,14 @@ def _seq(batch: Any, last: int) -> Ints:
 
 
 def make_schema(header: Header, number: Any) -> Any:
-    """The schema of a log: the field of an event's number, whose type others share, and the stored columns."""
+    """The schema of a log: the field of an event's number, whose type others share, and all other columns.
+
+    Those that only some worlds have are left out for the others.
+    """
     fields = [
         pa.field(column.name, _stored_type(column, number.type), nullable=column.nullable or column.optional)
-        for column in STORED
+        for column in COLUMNS[1:]
+        if column.name not in WORLD_COLUMNS or column.name in header.world_columns
     ]
     return pa.schema([number, *fields], {HEADER: msgspec.json.encode(header)})
 
@@ -171,8 +173,11 @@ def _stored_type(column: Column, integers: Any) -> Any:
 
 
 def to_arrays(events: Events, schema: Any) -> list[Any]:
-    """The stored columns of events; OverflowError if a number is too large for its type."""
-    return [_to_array(events, column, schema.field(column.name).type) for column in STORED]
+    """The columns of events after their number; OverflowError if one does not fit the schema."""
+    for name in WORLD_COLUMNS:
+        if getattr(events, name) is not None and name not in schema.names:
+            raise OverflowError(f"they have a column {name}, of which the header says nothing")
+    return [_to_array(events, COLUMN[field.name], field.type) for field in list(schema)[1:]]
 
 
 def _to_array(events: Events, column: Column, stored: Any) -> Any:
@@ -182,7 +187,7 @@ def _to_array(events: Events, column: Column, stored: Any) -> Any:
     if column.name == "kind":
         return pa.DictionaryArray.from_arrays(pa.array(values), KINDS)
     if column.per_pull:
-        return _at_pulls(values, events.kind == PULL, per_arm=column.per_arm)
+        return _at_pulls(values, events.kind == PULL, stored, per_arm=column.per_arm)
     if pa.types.is_integer(stored):
         return narrow(values, column.name, stored)
     return pa.array(values, from_pandas=column.nullable)
@@ -198,9 +203,9 @@ def narrow(numbers: Ints, name: str, stored: Any) -> Any:
     return pa.array(numbers.astype(limits.dtype, copy=False))
 
 
-def _at_pulls(rows: Any, pulls: Any, *, per_arm: bool) -> Any:
+def _at_pulls(rows: Any, pulls: Any, stored: Any, *, per_arm: bool) -> Any:
     """The rows of the pulls, each at the place of its event, and nulls elsewhere."""
-    values = pa.array(rows.ravel())
+    values = pa.array(rows.ravel(), stored.value_type if per_arm else stored)
     if per_arm:
         values = pa.ListArray.from_arrays(pa.array(np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]), values)
     return values.take(pa.array(np.cumsum(pulls) - 1, mask=~pulls))

@@ -3,11 +3,14 @@
 The rules are those of the schema. `seq` counts from 0; time never goes back; of one time pulls come first, then
 deliveries by pull and part, `closed` right after its pull's last part. Pulls are numbered as they are issued, each part
 of a pull comes at most once, on the pull's arm, and a pull is closed with the sum of its parts in the order in which
-they came: when nothing of it is missing any more, or earlier in a world with a window. In a regular world (a decision
+they came: when nothing of it is missing any more, or earlier in a world with a window. Where feedback is hidden, it is
+closed exactly when the window ends, `shown` says which events the policy is told, and each part that was withheld is
+repeated right before the closing. In a regular world (a decision
 at each of the times 1, 2, ..., no delays) the next event is known but for arm and value: part j of the pull of round t
 comes at time t + j - 1, and none is missing.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +21,7 @@ from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
 from tpstream.model.pull_rows import with_longer
+from tpstream.model.reveal import REVEALS
 
 IRREGULAR = ("arrivals", "delays", "visits", "window")
 """Keys of a scenario that make times depend on more than the round."""
@@ -63,10 +67,12 @@ class Checker:
             regular=is_regular(header),
             horizon=header.horizon,
             end=header.horizon + header.span - 1 if drained else header.horizon,
-            window=header.payments or header.scenario.get("window") is not None,
+            window=self._window(header),
             default=header.scenario.get("default_reward") is not None,
             payments=header.payments,
+            reveal=REVEALS.index(header.reveal),
         )
+        self._header = header
         self._drained = drained
         # In a regular world the parts of a pull come in their order, and their number tells which came.
         columns = 0 if self._rules.regular and not keep_parts else header.span // 8 + 1
@@ -84,6 +90,10 @@ class Checker:
             shown=np.zeros(0),
             credited=np.zeros((0, columns), dtype=np.uint8),
             gone=np.zeros((0, columns), dtype=np.uint8),
+            pulled=np.zeros(0),
+            withheld=np.zeros(0, dtype=np.int64),
+            owed=np.zeros(0),
+            waits=np.zeros((0, columns), dtype=np.uint8),
         )
 
     @property
@@ -98,15 +108,20 @@ class Checker:
 
     def first_broken(self, events: Events) -> BrokenRule | None:
         """The first of the next events that breaks a rule; nothing may be checked after it."""
-        found = self._first(events)
-        return None if found is None else found[0]
+        wrong = self._wrong_column(events)
+        found = self._first(events if wrong is None else events.cut(0, wrong.place))
+        return wrong if found is None else found[0]
 
     def all_broken(self, events: Events) -> list[BrokenRule]:
         """All of the next events that break a rule; the checker must have been made with `keep_parts`.
 
         After a fault the event is taken as it is where that is possible, so that what follows is not blamed for it.
+        Without the column `shown`, where the header needs one, nothing else can be checked.
         """
-        faults: list[BrokenRule] = []
+        wrong = self._wrong_column(events)
+        faults: list[BrokenRule] = [] if wrong is None else [wrong]
+        if self._header.reveal != "all" and events.shown is None:
+            return faults
         first, again = 0, 0
         while first < len(events):
             found = self._first(events.take(slice(first, None)))
@@ -123,10 +138,10 @@ class Checker:
                 self._rules = self._rules._replace(regular=False)
             first = place if stays and again < len(TEXTS) else place + 1
             again = again if first == place else 0
-        return faults
+        return sorted(faults, key=lambda fault: fault.place)
 
     def _first(self, events: Events) -> tuple[BrokenRule, int] | None:
-        """The first of the next events that breaks a rule, and the number of the rule."""
+        """The first of the next events that breaks a rule, and the number of the rule; columns of sites do not count."""
         self._make_room(int(np.count_nonzero(events.kind == Kind.PULL)))
         before = float(self._state.time[0])
         place, fault = first_fault(self._rules, self._state, events.arrays())
@@ -137,6 +152,30 @@ class Checker:
             before = float(events.time[place - 1])
         text = TEXTS[fault].format_map(event | self._facts(event, before))
         return BrokenRule(place, event["seq"], text), fault
+
+    @staticmethod
+    def _window(header: Header) -> float:
+        """After how long a pull is closed although parts are missing; infinite: never."""
+        window = header.scenario.get("window")
+        if window is None:
+            window = (header.window or header.span) if header.payments else math.inf
+        return float(window)
+
+    def _wrong_column(self, events: Events) -> BrokenRule | None:
+        """The first event that lacks a column of its world, has one of another world, or is at no known site."""
+        pulls, sites = np.flatnonzero(events.kind == Kind.PULL), self._header.sites
+        for name, rows, there in (("shown", events.shown, len(events)), ("site", events.site, len(pulls))):
+            needed = name in self._header.world_columns
+            if there and needed != (rows is not None):
+                what = f"has no column {name}, which" if needed else f"has a column {name}, of which"
+                says = "needs" if needed else "says nothing"
+                place = int(pulls[0]) if name == "site" else 0
+                return BrokenRule(place, int(events.seq[place]), f"{what} the header {says}")
+        if events.site is not None and ((events.site < 0) | (events.site >= len(sites))).any():
+            number = int(np.argmax((events.site < 0) | (events.site >= len(sites))))
+            text = f"site {events.site[number]} does not exist; there are {len(sites)} sites, from 0"
+            return BrokenRule(int(pulls[number]), int(events.seq[pulls[number]]), text)
+        return None
 
     def at_end(self, *, complete: bool) -> BrokenRule | None:
         """What is missing at the end of a log that claims to be complete."""
@@ -166,12 +205,15 @@ class Checker:
             "span": self._rules.span,
             "waiting": int(self._state.waiting[0]),
             "expected": self._due(),
+            "reveal": self._header.reveal,
         }
         if 0 <= row < self.rounds:
             facts["arm_of_pull"] = int(self._state.arms[row])
             facts["settled"] = int(self._state.settled[row])
             facts["sum"] = float(self._state.sums[row])
             facts["shown"] = float(self._state.shown[row])
+            if self._header.reveal != "all":
+                facts["window_end"] = float(self._state.pulled[row] + self._rules.window)
         return facts
 
     def _due(self) -> str:
@@ -184,5 +226,7 @@ class Checker:
         """Make the arrays that have a row for each pull long enough for that many more pulls."""
         needed, room = self.rounds + pulls, len(self._state.arms)
         if needed > room:
-            names = ("arms", "settled", "closed", "sums", "shown", "credited", "gone")
+            names: tuple[str, ...] = ("arms", "settled", "closed", "sums", "shown", "credited", "gone")
+            if self._header.reveal != "all":
+                names += ("pulled", "withheld", "owed", "waits")
             self._state = with_longer(self._state, names, max(needed, 2 * room))

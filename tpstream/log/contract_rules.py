@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, PART_KINDS, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
 KINDS = len(KIND_NAMES)
 TOLERANCE = 1e-9
@@ -18,7 +19,7 @@ TOLERANCE = 1e-9
 # The numbers of the rules that an event can break; 0 is none.
 SEQ, TIME, KIND, ROUND, PULL_NUMBER, PULL_AFTER_DELIVERY, ARM_UNKNOWN, PULL_UNKNOWN, ARM, PART = range(1, 11)
 REPEATED, ORDER, NOT_CLOSED, CLOSED_EARLY, CLOSED_BEFORE, CLOSED_VALUE, LATE_TOO_SOON = range(11, 18)
-VALUE, SHOWN, SHOWN_VALUE, EXPECTED, HORIZON = range(18, 23)
+VALUE, SHOWN, SHOWN_VALUE, EXPECTED, HORIZON, HIDDEN, WITHHELD, REPEATED_VALUE, CLOSED_TIME = range(18, 27)
 
 
 def _words(names: Sequence[str], last: str) -> str:
@@ -51,6 +52,12 @@ TEXTS: Mapping[int, str] = {
     SHOWN_VALUE: "pull {pull} is closed with {value}, but the policy was shown {shown}",
     EXPECTED: "{kind} of pull {pull}, part {part}, at time {time} where {expected} is due",
     HORIZON: "pull {pull} after the last round that the header tells of",
+    HIDDEN: "{kind} of pull {pull}, part {part}, with value {value}, has the wrong value in column shown for "
+    'reveal = "{reveal}"',
+    WITHHELD: "part {part} of pull {pull} is repeated, but it was not withheld, or was repeated before",
+    REPEATED_VALUE: "pull {pull} is closed, but the parts that were withheld are not all repeated before, as they were",
+    CLOSED_TIME: "pull {pull} is closed at time {time}; where feedback is hidden, it is closed when its window ends, "
+    "at {window_end}",
 }
 """What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
 
@@ -65,12 +72,14 @@ class Rules(NamedTuple):
     horizon: int
     end: int
     """The last time of a regular world."""
-    window: bool
-    """Whether pulls may be closed while parts are missing."""
+    window: float
+    """After how long a pull is closed although parts are missing; infinite: never."""
     default: bool
     """Whether parts that are missing at the closing are credited with a default, as further events of kind partial."""
     payments: bool
     """Whether a part is a period in which any number of payments may come, so that a pull is closed by time alone."""
+    reveal: int
+    """What of the feedback is shown: a number of model/reveal.py."""
 
 
 class CheckerState(NamedTuple):
@@ -101,6 +110,13 @@ class CheckerState(NamedTuple):
     """A bit for every part that was credited; no columns in a regular world, where parts come in their order."""
     gone: NDArray[np.uint8]
     """A bit for every part that was late or dropped."""
+    pulled: Floats
+    """The time of each pull, where feedback is hidden."""
+    withheld: Ints
+    """The number of parts that were withheld and not yet repeated, and what these paid."""
+    owed: Floats
+    waits: NDArray[np.uint8]
+    """A bit for each of these parts."""
 
 
 @compiled_loop
@@ -155,6 +171,8 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
         state.time[0] = time
         state.last[0] = state.last[1] = state.last[2] = 0
     fault = _pull(rules, state, columns, event) if kind == PULL else _delivery(rules, state, columns, event)
+    if fault == 0 and not _is_marked_rightly(rules, columns, event):
+        fault = HIDDEN
     if fault == 0 and rules.regular:
         due = state.due
         if kind != due[0] or pull != due[1] or columns.part[event] != due[2] or time != due[3]:
@@ -166,9 +184,9 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
 
 @compiled
 def _may_wait(rules: Rules, state: CheckerState, kind: int, pull: int, time: float) -> bool:
-    """Whether the event is the closing that must come now, or a credit of the default before it."""
+    """Whether the event is the closing that must come now, or a credit of the default or a repeated part before it."""
     own = pull == state.waiting[0] and time == state.time[0]
-    return bool(own and (kind == CLOSED or (rules.default and kind != PULL)))
+    return bool(own and (kind == CLOSED or ((rules.default or rules.reveal != ALL) and kind != PULL)))
 
 
 @compiled
@@ -199,17 +217,52 @@ def _delivery(rules: Rules, state: CheckerState, columns: EventColumns, event: i
     if columns.arm[event] != state.arms[pull - 1]:
         return ARM
     if kind == CLOSED:
-        fault = _closed(rules, state, pull, part, columns.value[event])
+        fault = _closed(rules, state, pull, part, columns.value[event], columns.time[event])
+    elif _is_repeat(rules, columns, event):
+        fault = _repeated(rules, state, pull, part)
     else:
         fault = _part(rules, state, kind, pull, part, columns.value[event])
-    return ORDER if fault == 0 and not _is_after_last(rules, state.last, kind, pull, part) else fault
+    after_last = _is_after_last(rules, state.last, _place_of_kind(rules, columns, event), pull, part)
+    return ORDER if fault == 0 and not after_last else fault
+
+
+@compiled
+def _is_repeat(rules: Rules, columns: EventColumns, event: int) -> bool:
+    """Whether an event shows a part that was withheld before."""
+    if rules.reveal != POSITIVE or columns.kind[event] != PARTIAL or not columns.shown[event]:
+        return False
+    return not is_shown(rules.reveal, PARTIAL, columns.value[event])
+
+
+@compiled
+def _is_marked_rightly(rules: Rules, columns: EventColumns, event: int) -> bool:
+    """Whether the column `shown`, where feedback is hidden, says what it must."""
+    if rules.reveal == ALL or _is_repeat(rules, columns, event):
+        return True
+    return bool(columns.shown[event] == is_shown(rules.reveal, columns.kind[event], columns.value[event]))
+
+
+@compiled
+def _place_of_kind(rules: Rules, columns: EventColumns, event: int) -> int:
+    """The kind as it counts in the order of the events of one part at one time, in which a repeated part is last."""
+    return KINDS if _is_repeat(rules, columns, event) else int(columns.kind[event])
+
+
+@compiled
+def _repeated(rules: Rules, state: CheckerState, pull: int, part: int) -> int:
+    if not 1 <= part <= rules.span:
+        return PART
+    if state.closed[pull - 1]:
+        return CLOSED_BEFORE
+    return 0 if _is_marked(state.waits, pull, part) else WITHHELD
 
 
 @compiled
 def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) -> bool:
-    """Whether the order is kept: by pull, then part, then closed; a part's default is credited before it is dropped.
+    """Whether the order is kept: by pull, then part, then closed.
 
-    Payments of one part may come at one time, and one that is late may come at the time of the closing.
+    A part's default is credited before it is dropped, and what was withheld of it is repeated after that. Payments of
+    one part may come at one time, and one that is late may come at the time of the closing.
     """
     if pull != last[0]:
         return bool(pull > last[0])
@@ -242,18 +295,32 @@ def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, va
 
 
 @compiled
-def _closed(rules: Rules, state: CheckerState, pull: int, part: int, value: float) -> int:
+def _closed(rules: Rules, state: CheckerState, pull: int, part: int, value: float, time: float) -> int:
     if part != 0:
         return PART
     if state.closed[pull - 1]:
         return CLOSED_BEFORE
-    if state.settled[pull - 1] < rules.span and not (rules.window and not rules.default):
+    if state.settled[pull - 1] < rules.span and not (rules.window < math.inf and not rules.default):
         return CLOSED_EARLY
     if value != state.sums[pull - 1]:
         return CLOSED_VALUE
     if rules.clairvoyant and not _is_shown(rules, state, pull, value):
         return SHOWN_VALUE
-    return 0
+    return _closed_hidden(rules, state, pull, time)
+
+
+@compiled
+def _closed_hidden(rules: Rules, state: CheckerState, pull: int, time: float) -> int:
+    """The rule that a closing breaks where feedback is hidden, or 0."""
+    if rules.reveal != ALL and time != state.pulled[pull - 1] + rules.window:
+        return CLOSED_TIME
+    return REPEATED_VALUE if rules.reveal == POSITIVE and not _is_repaid(state, pull) else 0
+
+
+@compiled
+def _is_repaid(state: CheckerState, pull: int) -> bool:
+    """Whether all that was withheld of a pull was repeated; values in another order may add up differently."""
+    return bool(state.withheld[pull - 1] == 0 and abs(state.owed[pull - 1]) <= TOLERANCE * abs(state.sums[pull - 1]))
 
 
 @compiled
@@ -284,7 +351,7 @@ def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
 def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> None:
     """Remember an event that breaks no rule."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
-    row = pull - 1
+    row, repeat = pull - 1, _is_repeat(rules, columns, event)
     if kind == PULL:
         state.rounds[0] = pull
         state.arms[row] = columns.arm[event]
@@ -292,11 +359,16 @@ def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int
         state.closed[row] = False
         state.sums[row] = 0.0
         state.shown[row] = columns.value[event]
+        if rules.reveal != ALL:
+            state.pulled[row], state.withheld[row], state.owed[row] = columns.time[event], 0, 0.0
     else:
-        state.last[0], state.last[1], state.last[2] = pull, place_of(rules.span, rules.payments, kind, part), kind
+        place = place_of(rules.span, rules.payments, kind, part)
+        state.last[0], state.last[1], state.last[2] = pull, place, _place_of_kind(rules, columns, event)
     if kind == CLOSED:
         state.closed[row] = True
         state.waiting[0] = 0
+    elif repeat:
+        _accept_repeat(state, pull, part, columns.value[event])
     elif kind != PULL:
         _accept_part(rules, state, kind, pull, part, columns.value[event])
     if rules.regular:
@@ -313,7 +385,23 @@ def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: 
     bits = state.credited if kind == PARTIAL else state.gone
     if bits.shape[1]:
         bits[row, part // 8] |= 1 << (part % 8)
-    if state.settled[row] == rules.span and not (state.closed[row] or rules.payments):
+    if rules.reveal == POSITIVE and kind == PARTIAL and not is_shown(rules.reveal, kind, value):
+        state.waits[row, part // 8] |= 1 << (part % 8)
+        state.withheld[row] += 1
+        state.owed[row] += value
+    by_time = rules.payments or rules.reveal != ALL
+    if state.settled[row] == rules.span and not (state.closed[row] or by_time):
+        state.waiting[0] = pull
+
+
+@compiled
+def _accept_repeat(state: CheckerState, pull: int, part: int, value: float) -> None:
+    """Remember a repeated part; its pull must be closed now."""
+    if _is_marked(state.waits, pull, part):
+        state.waits[pull - 1, part // 8] ^= 1 << (part % 8)
+        state.withheld[pull - 1] -= 1
+        state.owed[pull - 1] -= value
+    if not state.closed[pull - 1]:
         state.waiting[0] = pull
 
 

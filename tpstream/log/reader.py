@@ -14,6 +14,7 @@ from tpstream.model.display import Curve, Displayed, Summary, counted, number_te
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Event, Events, Kind, concatenate, spread
 from tpstream.model.registry import load_object
+from tpstream.model.told import without_repeats
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
@@ -210,7 +211,7 @@ class Log(Displayed):
 
     def _credited(self) -> Curve:
         """What all parts paid so far, over time."""
-        columns = self.columns(["time", "value"], [Kind.PARTIAL])
+        columns = without_repeats(self.columns(["time", "kind", "value", "shown"], [Kind.PARTIAL]))
         return Curve(columns["time"], np.cumsum(columns["value"]))
 
     def _read(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:

@@ -3,7 +3,7 @@
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import msgspec
 import numpy as np
@@ -12,7 +12,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Detail
 from tpstream.model.notes import own_version
-from tpstream.model.world import Problem
+from tpstream.model.world import Problem, Reveal
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old version could go wrong."""
@@ -76,6 +76,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What one unit of time is, e.g. "day"; None: a round, or not said."""
     currency: str | None = None
     """What rewards are paid in, e.g. "EUR"; None: as the scenario says, or not said."""
+    sites: list[str] = []
+    """The names of the sites at which decisions are due; empty if there are none."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
 
@@ -93,7 +95,18 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             groups=self.groups,
             means=None if None in self.means else self.known_means(),
             signed=self.signed,
+            reveal=self.reveal,
         )
+
+    @property
+    def reveal(self) -> Reveal:
+        """What of the feedback the policy was shown, as the scenario says; all of it if that says nothing."""
+        return cast("Reveal", self.scenario.get("reveal", "all"))
+
+    @property
+    def world_columns(self) -> tuple[str, ...]:
+        """The optional columns that the events of this world have."""
+        return (*(["shown"] if self.reveal != "all" else []), *(["site"] if self.sites else []))
 
 
 class _Version(msgspec.Struct):
@@ -116,6 +129,9 @@ def decode_header(path: Path, text: bytes) -> Header:
     for name in ("means", "maxima"):
         if (count := len(getattr(header, name))) != len(header.arms):
             raise LogError(f"{path}: header: there are {count} {name} for {len(header.arms)} arms; correct it")
+    if header.reveal not in get_args(Reveal):
+        known = ", ".join(get_args(Reveal))
+        raise LogError(f"{path}: header: reveal of the scenario is {header.reveal!r}; use one of {known}")
     return header
 
 

@@ -1,8 +1,9 @@
 """Sparse logs: a part that paid nothing has no event. Reading puts these events in, `without_zeros` takes them out.
 
-The rule: a part of which a sparse log has no event paid 0 at its nominal time, pull time + part - 1, or at the closing
-of its pull if that is earlier. So parts that are lost, late or delayed must be written; zeros may be. In a log of
-payments a part is a period of age, and that nothing came in it is known at its end: pull time + part.
+The rule: a part of which a sparse log has no event paid 0 at its nominal time, or at the closing of its pull if that is
+earlier. The nominal time is that of the pull plus the part's visit or, if the scenario names no visits, plus part - 1.
+So parts that are lost, late or delayed must be written; zeros may be. In a log of payments a part is a period of age,
+and that nothing came in it is known at its end: pull time + part.
 
 A log is read twice. First it is noted which parts have events, since an event may come long after the part's nominal
 time, and when pulls are closed; this takes some 40 bytes and a bit per part for each pull. Then the written events are
@@ -60,7 +61,13 @@ class Parts(NamedTuple):
 
 
 def nominal_times(header: Header) -> Floats:
-    """When the parts of a pull are due, counted from the pull; of payments: when the period of a part ends."""
+    """When the parts of a pull are due, counted from the pull: at its visits, if the scenario names any.
+
+    Of payments: when the period of a part ends.
+    """
+    visits = header.scenario.get("visits")
+    if isinstance(visits, list) and len(visits) == header.span:
+        return np.array(visits, dtype=np.float64)
     parts = np.arange(header.span, dtype=np.float64)
     return np.minimum(parts + 1, header.window or header.span) if header.payments else parts
 
@@ -111,7 +118,7 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
 
 def _check_end(reader: FormatReader, path: Path) -> None:
     """Refuse a torn log of a world with delays: a part without an event may be a zero or under way."""
-    delays = [key for key in ("delays", "window") if reader.header.scenario.get(key)]
+    delays = [key for key in ("delays", "visit_spread", "window") if reader.header.scenario.get(key)]
     if reader.end is None and delays:
         raise LogError(
             f"{path}: the log is torn, and its scenario has {' and '.join(delays)}: of a part without an event it "

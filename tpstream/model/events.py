@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Bytes, Floats, Ints
+from tpstream.model.arrays import Bools, Bytes, Floats, Ints
 
 
 class Kind(IntEnum):
@@ -82,6 +82,8 @@ COLUMNS = (
     Column("arm", np.int64, short=True),
     Column("part", np.int64, short=True),
     Column("value", np.float64, nullable=True),
+    Column("shown", np.bool_, optional=True),
+    Column("site", np.int64, optional=True, per_pull=True, short=True),
     Column("indices", np.float64, optional=True, per_pull=True, per_arm=True),
     Column("probability", np.float64, optional=True, per_pull=True, nullable=True),
     Column("probabilities", np.float64, optional=True, per_pull=True, per_arm=True),
@@ -89,6 +91,8 @@ COLUMNS = (
 """All columns, in the order of the schema."""
 Detail = Literal["all", "pulls", "indices", "probabilities"]
 """What a log holds: every event, only the pulls, or every event and the optional columns of this name."""
+WORLD_COLUMNS = ("shown", "site")
+"""The optional columns that a log has if its world needs them: where feedback is hidden, where there are sites."""
 DETAIL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "indices": ("indices",),
     "probabilities": ("probability", "probabilities"),
@@ -106,9 +110,11 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `round` is the number of the last decision made; `part` is 0 where no single part is meant (pull, closed);
     `value` is what a part paid, what a closed pull was credited with, or the total that a clairvoyant
-    policy was shown at the pull; None where nothing was shown. `indices` is the policy's index of every arm, with
-    "inf" for an infinite one (JSON has no number for it) and None for one that is not a number. `probabilities` is the
-    probability with which each arm was chosen, and `probability` that of the chosen one; None where it is not known.
+    policy was shown at the pull; None where nothing was shown. `shown` is whether the policy is told the event, where
+    feedback is hidden. `site` is the number of the site at which a decision was due, where there are any. `indices` is
+    the policy's index of every arm, with "inf" for an infinite one (JSON has no number for it) and None for one that is
+    not a number. `probabilities` is the probability with which each arm was chosen, and `probability` that of the
+    chosen one; None where it is not known.
     """
 
     seq: int
@@ -119,6 +125,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     arm: int
     part: int
     value: float | None
+    shown: bool | None = None
+    site: int | None = None
     indices: tuple[float | str | None, ...] | None = None
     probability: float | None = None
     probabilities: tuple[float | str | None, ...] | None = None
@@ -135,6 +143,8 @@ class EventColumns(NamedTuple):
     arm: Ints
     part: Ints
     value: Floats
+    shown: Bools
+    site: Ints
     indices: Floats
     probability: Floats
     probabilities: Floats
@@ -167,6 +177,10 @@ class Events:
     arm: Ints
     part: Ints
     value: Floats
+    shown: Bools | None = None
+    """Whether the policy is told the event; None where it is told all of them."""
+    site: Ints | None = None
+    """One row for each event of kind pull: the site at which the decision was due, where there are any."""
     indices: Floats | None = None
     """One row for each event of kind pull, when the policy's indices were asked for."""
     probability: Floats | None = None
@@ -202,8 +216,9 @@ class Events:
         return {name: rows for name in COLUMN_NAMES if (rows := getattr(self, name)) is not None}
 
     def arrays(self) -> EventColumns:
-        """The columns for compiled code; the optional ones are left out, that is, they have no rows."""
-        return EventColumns(*(column.empty(0) if column.optional else getattr(self, column.name) for column in COLUMNS))
+        """The columns for compiled code; those with rows for pulls only are left out, that is, they have no rows."""
+        found = {name: rows for name, rows in self.columns().items() if not COLUMN[name].per_pull}
+        return EventColumns(*(found.get(column.name, column.empty(0)) for column in COLUMNS))
 
     def copy(self) -> "Events":
         """The same events in arrays of their own, in the types of the schema."""

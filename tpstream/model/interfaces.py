@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from pydantic import BaseModel
 
-from tpstream.model.arrays import Bools, Floats
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.events import Events
 
 if TYPE_CHECKING:
@@ -317,6 +317,17 @@ class ArrivalProcess(Protocol):
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions: `horizon` numbers above 0 that never fall."""
+
+
+class SiteArrivals(ArrivalProcess, Protocol):
+    """Says also at which of several sites each decision is due; logs then have a column `site`."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the sites."""
+
+    def at_sites(self, stream: np.random.Generator, horizon: int) -> tuple[Floats, Ints]:
+        """The times of all decisions and the number of the site of each, from 0."""
 
 
 class ArrivalKind(Protocol):

@@ -7,16 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from numbers import Integral
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
-from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, ProcessDelay, Rewards
+from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, ProcessDelay, Rewards, SiteArrivals
 
 BLOCK = 256
 """Every engine draws the pulls of an arm in blocks of this many; another number would change all results."""
+
+
+Reveal = Literal["all", "positive", "closed"]
+"""What of the feedback a policy is shown:
+
+- all: every event, at its time;
+- positive: parts that pay more than 0, at their time; all other credited parts are withheld until their pull is closed,
+  and repeated then. Losses, and late parts that pay nothing, are never shown;
+- closed: pulls and their closings, and nothing else.
+
+Where feedback is hidden, a pull is closed exactly when its window ends: an earlier closing would tell that nothing of
+it is missing any more.
+"""
 
 
 class Purpose(IntEnum):
@@ -60,6 +73,9 @@ class Problem:
         The expected cumulative reward of each arm; None for a policy that does not know them.
     signed : bool
         Whether parts may be negative, such as refunds.
+    reveal : str
+        What of the feedback the policy is shown: "all", "positive" parts at their time and the others at the closing,
+        or only "closed" pulls.
 
     Examples
     --------
@@ -75,6 +91,7 @@ class Problem:
     groups: int | None
     means: Floats | None = None
     signed: bool = False
+    reveal: Reveal = "all"
 
     @property
     def arms(self) -> int:
@@ -192,6 +209,8 @@ class Timing:
     """After how long a pull is closed; None: when nothing of it is missing any more."""
     default: float | None = None
     """The reward that a part is credited with if it is missing when its pull is closed; None: no reward."""
+    reveal: Reveal = "all"
+    """What of the feedback is shown; if not all of it, there is a window, and pulls are closed exactly at its end."""
 
     @property
     def plain(self) -> bool:
@@ -210,6 +229,11 @@ class Timing:
     def nominal(self, span: int) -> Floats:
         """When the parts of a pull are due after it, before any spread or delay."""
         return np.array(self.visits or range(span), dtype=np.float64)
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The names of the sites at which decisions are due; empty if there are none."""
+        return tuple(cast("SiteArrivals", self.arrivals).names) if hasattr(self.arrivals, "at_sites") else ()
 
     @property
     def queues(self) -> tuple[Stage, ...]:

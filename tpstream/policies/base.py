@@ -179,6 +179,11 @@ class SharedPolicy:
     variant: "Callable[[Any], SharedPolicy] | None" = None
     measures: Callable[[Any], Mapping[str, float]] | None = None
 
+    @property
+    def needs_parts(self) -> bool:
+        """Whether it learns from parts or groups, and not only from what closed pulls paid."""
+        return any((self.on_partial, self.on_received, self.on_group))
+
     def for_parameters(self, parameters: Parameters) -> "SharedPolicy":
         """The policy that these parameters mean: this one, unless it has variants."""
         return self if self.variant is None else self.variant(parameters)

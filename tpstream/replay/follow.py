@@ -12,6 +12,7 @@ from tpstream.model.display import number_text
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.model.interfaces import Policy, TimedPolicy
+from tpstream.model.told import Told
 from tpstream.policies.runner import Runner
 
 
@@ -48,18 +49,19 @@ def follow(policy: Policy, batches: Iterable[Events], *, clairvoyant: bool) -> t
     Returns the number of decisions that were compared, and the first one that is not the logged one. A LogError that
     the batches raise is raised unless a decision differs before.
     """
-    rounds = 0
+    rounds, shown = 0, Told()
     for events in _whole_rounds(batches):
-        # What the policy sees in a run: no indices, and totals only if it is clairvoyant.
-        value = events.value if clairvoyant else np.where(events.kind == Kind.PULL, np.nan, events.value)
-        told = replace(events.take(slice(None)), value=value)
+        # What the policy sees in a run: nothing that is hidden, no indices, and totals only if it is clairvoyant.
+        told = shown.of(events)
+        value = told.value if clairvoyant else np.where(told.kind == Kind.PULL, np.nan, told.value)
+        told = replace(told, value=value)
         found = policy.follow(told) if isinstance(policy, Runner) else _follow(policy, told)
         pulls = np.flatnonzero(events.kind == Kind.PULL)
         if found is None:
             rounds += len(pulls)
             continue
-        place, decided = found
-        number = int(np.searchsorted(pulls, place))
+        number, decided = int(np.count_nonzero(told.kind[: found[0]] == Kind.PULL)), found[1]
+        place = pulls[number]
         return rounds + number + 1, Divergence(
             round=int(events.round[place]),
             seq=int(events.seq[place]),

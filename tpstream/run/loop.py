@@ -32,7 +32,7 @@ from tpstream.model.world import Problem, World
 from tpstream.run.options import Measurer, Measures, Progress, RunOptions, SinkChoice
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
-from tpstream.timing.pipeline import decision_times
+from tpstream.timing.pipeline import due_decisions
 
 
 class MoneyAccount(Protocol):
@@ -276,6 +276,7 @@ def make_header(
         detail=details[0] if len(details) == 1 else list(details),
         time_unit=scenario.time_unit,
         currency=scenario.currency,
+        sites=list(scenario.timing().sites),
         versions=package_versions(),
     )
 
@@ -285,7 +286,7 @@ def _publish_pulls(world: World, batches: Iterator[Ints], bus: Bus) -> Iterator[
 
     These events are numbered among themselves and have no totals that a policy was shown.
     """
-    times = None if world.timing.arrivals.regular else decision_times(world)
+    times, sites = (None, None) if world.timing.arrivals.regular else due_decisions(world)
     done = 0
     for arms in batches:
         rounds = np.arange(done + 1, done + len(arms) + 1)
@@ -298,6 +299,8 @@ def _publish_pulls(world: World, batches: Iterator[Ints], bus: Bus) -> Iterator[
             arm=arms,
             part=np.zeros(len(rounds), dtype=np.int64),
             value=np.full(len(rounds), np.nan),
+            shown=None if world.timing.reveal == "all" else np.ones(len(rounds), dtype=np.bool_),
+            site=None if sites is None else sites[rounds - 1],
         )
         bus.publish(events)
         done += len(arms)

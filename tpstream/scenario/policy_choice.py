@@ -84,13 +84,18 @@ def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
 
 
 def check_needs(form: PolicyForm, problem: Problem) -> None:
-    """Refuse a policy that needs maxima, or parts that are not negative, where rewards have none."""
+    """Refuse a policy that needs maxima, parts that are not negative, or parts at all, where there are none for it."""
     remedy = "use one that needs none, as group-thompson:variance=empirical,prior=none"
     if form.needs_maxima and np.isnan(problem.maxima).any():
         arm = problem.names[int(np.isnan(problem.maxima).argmax())]
         raise PolicyError(f"the policy needs the maximum of every arm, and {arm!r} has none; give it, or {remedy}")
     if form.needs_positive and problem.signed:
         raise PolicyError(f"the policy needs parts of at least 0, and these rewards are signed; {remedy}")
+    if problem.reveal == "closed" and isinstance(form, SharedPolicy) and form.needs_parts:
+        raise PolicyError(
+            'the policy learns from parts or groups, and reveal = "closed" shows only what closed pulls paid; use one '
+            'that learns from these, such as delayed-ucb1, or reveal = "positive"'
+        )
 
 
 def request_policy(spec: PolicySpec, listed: Sequence[PolicyTable]) -> PolicyRequest:

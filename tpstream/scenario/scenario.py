@@ -16,7 +16,7 @@ from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.units import check_time_unit, round_title
-from tpstream.model.world import Problem, Timing, World
+from tpstream.model.world import Problem, Reveal, Timing, World
 from tpstream.rewards.base import RewardTable, build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.messages import Fields, Location, describe_error, together
@@ -55,8 +55,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         - `rewards`: a dictionary with a `kind`, as in `{"kind": "smooth-beta", "groups": 10}`;
         - `arms`: a list of dictionaries, as in `[{"name": "low", "maximum": 100}]`.
 
-        These may be left out: `seed`, `drain`, `policies`, `delays`, `arrivals`, `resources`, `window` and
-        `default_reward`. `tpstream schema` describes every key, and `tpstream list rewards` the kinds.
+        These may be left out: `seed`, `drain`, `policies`, `delays`, `arrivals`, `resources`, `window`,
+        `default_reward` and `reveal`. `tpstream schema` describes every key, and `tpstream list rewards` the kinds.
 
     Raises
     ------
@@ -109,6 +109,10 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
     default_reward: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
+    )
+    reveal: Reveal = Field(
+        "all",
+        description="what of the feedback is shown: all; positive parts at once, others at the closing; closed pulls",
     )
 
     _folder: Path = PrivateAttr(Path())
@@ -227,6 +231,8 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     def _faults(self) -> Iterator[str]:
         """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
         yield from visit_faults(self.visits, self.span, self.visit_spread)
+        if self.reveal != "all" and self.window is None:
+            yield f'reveal: "{self.reveal}" needs a window, at the end of which a pull is closed; set window'
         if self.horizon < len(self.arms):
             yield f"horizon: must be at least the number of arms, {len(self.arms)}, got {self.horizon}"
         try:
@@ -264,6 +270,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
         keys["delays"] = [delay for table, delay in pairs if not is_absent(table)]
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
         usual = {"delays": [], "arrivals": regular, "resources": {}, "opening_hours": {}, "visit_spread": 0.0}
+        usual |= {"reveal": "all"}
         usual |= dict.fromkeys(("currency", "time_unit", "start", "visits", "window", "default_reward"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
@@ -320,6 +327,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
             groups=rewards.groups,
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
             signed=rewards.signed,
+            reveal=self.reveal,
         )
 
     @property
@@ -363,6 +371,7 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
             self.window,
             self.default_reward,
             visit_spread=self.visit_spread,
+            reveal=self.reveal,
             opening=self.opening_hours,
         )
 

@@ -56,9 +56,11 @@ def draw_parts(world: World) -> DrawnParts:
         chosen = np.linspace(0, len(times) - 1, len(block)).astype(np.int64)
         pulled = times[chosen][:, None]
         arrivals, lost = _pass(world.timing, block, pulled)
-        late = ~lost & (arrivals - pulled > (np.inf if timing.window is None else timing.window))
+        window = np.inf if timing.window is None else timing.window
+        late = ~lost & (arrivals - pulled > window)
         after = ~lost & ~late & (arrivals > times[-1]) & (not world.drain)
-        closed = np.minimum(arrivals.max(axis=1), pulled[:, 0] + (np.inf if timing.window is None else timing.window))
+        last = arrivals.max(axis=1) if timing.reveal == "all" else np.inf
+        closed = np.minimum(last, pulled[:, 0] + window)
         # A decision at the time of the closing is made before it.
         rounds = np.searchsorted(times, closed, side="right") - (chosen + 1)
         drawn.append((lost, late, after, closed - pulled[:, 0], np.where(closed < times[-1], rounds, np.nan)))

@@ -37,6 +37,7 @@ ARRIVALS = Registry(
         "batches": "tpstream.timing.arrivals:Batches",
         "ramp": "tpstream.timing.arrivals:Ramp",
         "varying": "tpstream.timing.varying:Varying",
+        "sites": "tpstream.timing.sites:Sites",
         "trace": "tpstream.timing.arrivals:Trace",
     },
     needs=("settings", "build"),

@@ -19,7 +19,7 @@ from tpstream.model.errors import ScenarioError, UnknownNameError, did_you_mean,
 from tpstream.model.interfaces import BuildContext, CalendarDelay, DelayProcess
 from tpstream.model.registry import BuiltInSettings, table_model
 from tpstream.model.settings import Table
-from tpstream.model.world import Timing
+from tpstream.model.world import Reveal, Timing
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.pipeline import Calendars, make_stages
 
@@ -115,6 +115,7 @@ def build_timing(
     default: float | None,
     *,
     visit_spread: float = 0.0,
+    reveal: Reveal = "all",
     opening: Mapping[str, Any] | None = None,
 ) -> Timing:
     """The timing of these tables, built anew, with the delays in their order."""
@@ -145,6 +146,7 @@ def build_timing(
         arrivals_name=f"arrivals ({arrivals.kind})",
         window=window,
         default=default,
+        reveal=reveal,
     )
 
 

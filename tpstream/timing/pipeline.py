@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Bools, Floats
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, user_code
-from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, Schedule
+from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, Schedule, SiteArrivals
 from tpstream.model.world import Purpose, Stage, Timing, World, open_stream
 
 ROUNDS_PER_BATCH = 4096
@@ -232,6 +232,12 @@ def arrival_times(process: ArrivalProcess, stream: np.random.Generator, horizon:
     """The times of all decisions: finite, above 0 and never falling."""
     with user_code(DelayError, name, f"for {horizon} rounds"):
         times = process.times(stream, horizon)
+    _check_times(times, horizon, name)
+    return times
+
+
+def _check_times(times: Floats, horizon: int, name: str) -> None:
+    """Raise unless decisions can be due at these times."""
     check_array(times, np.empty(horizon), f"{name}: times")
     for good, fault in (
         (np.isfinite(times), "the time of round {round} is {time}; give a finite time"),
@@ -242,13 +248,22 @@ def arrival_times(process: ArrivalProcess, stream: np.random.Generator, horizon:
             before = int(np.argmin(good))
             told = fault.format(round=before + 1, time=times[before], before=before)
             raise DelayError(f"{name}: {told}")
-    return times
+
+
+def due_decisions(world: World) -> tuple[Floats, Ints | None]:
+    """When the decisions of a run are due, and at which of its sites; None: there are no sites."""
+    stream, timing = open_stream(world.seed, world.run, Purpose.ARRIVALS), world.timing
+    horizon, name = world.problem.horizon, timing.arrivals_name
+    if not hasattr(timing.arrivals, "at_sites"):
+        return arrival_times(timing.arrivals, stream, horizon, name), None
+    times, sites = cast("SiteArrivals", timing.arrivals).at_sites(stream, horizon)
+    _check_times(times, horizon, name)
+    return times, sites
 
 
 def decision_times(world: World) -> Floats:
     """When the decisions of a run are due."""
-    stream, timing = open_stream(world.seed, world.run, Purpose.ARRIVALS), world.timing
-    return arrival_times(timing.arrivals, stream, world.problem.horizon, timing.arrivals_name)
+    return due_decisions(world)[0]
 
 
 def read_only(array: NDArray[Element]) -> NDArray[Element]:

@@ -1,5 +1,6 @@
 """What varies with the calendar: arrivals whose rate does, and delays that depend on the time of the pull."""
 
+from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self, cast
 
 import numpy as np
@@ -28,14 +29,20 @@ def check_rising(curve: Curve, key: str) -> None:
         raise ValueError(f"{key}: times must rise, got {times}; sort them")
 
 
-class Varying(TimingSettings):
-    """A Poisson process with a rate that varies: `curve` lists times and rates, linear between them.
+def check_rates(curve: Curve, key: str) -> None:
+    """Raise unless the times of a curve of rates rise, and somebody comes in the end."""
+    check_rising(curve, key)
+    if curve[-1][1] == 0:
+        raise ValueError(f"{key}: the last rate holds for ever, and nobody comes at rate 0; end with another one")
 
-    The rate is multiplied by the factor of the day of the week (`weekdays`) and of the hour (`hours`, 24 numbers).
-    While closed (`open`, the keys of the delay "calendar") it is zero: nobody comes, and nobody comes later instead.
+
+class VaryingRate(TimingSettings):
+    """Somebody comes at random, at a rate that follows a curve, days of the week, hours of the day and opening hours.
+
+    While closed (`open`, the keys of the delay "calendar") the rate is zero: nobody comes, and nobody comes later
+    instead.
     """
 
-    curve: Curve = Field(description="times and rates, linear between them; before and after them constant")
     weekdays: dict[Weekday, Factor] = Field({}, description="factors of days of the week, as in { Sat = 0.5 }")
     hours: Annotated[list[Factor] | None, Field(min_length=24, max_length=24)] = Field(
         None, description="factors of the 24 hours of the day"
@@ -49,12 +56,15 @@ class Varying(TimingSettings):
     _weekdays: Floats = PrivateAttr()
     _open: OpenHours | None = PrivateAttr(None)
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_rising(self.curve, "curve")
-        if self.curve[-1][1] == 0:
-            raise ValueError("curve: the last rate holds for ever, and nobody comes at rate 0; end with another one")
-        return self
+    @property
+    def points(self) -> Curve:
+        """Times and rates, before the factors."""
+        raise NotImplementedError
+
+    @property
+    def begin(self) -> float:
+        """Nobody comes before this time."""
+        return 0.0
 
     def build(self, context: BuildContext) -> Self:
         """The process with the days of this scenario."""
@@ -73,29 +83,32 @@ class Varying(TimingSettings):
 
     def times(self, stream: np.random.Generator, horizon: int) -> Floats:
         """The times of all decisions, by inverting the cumulative rate: exact, without rejection."""
-        expected = np.cumsum(stream.exponential(1.0, horizon))
-        found: list[Floats] = []
-        total, day = 0.0, 0
+        return np.concatenate(list(self.periods(np.cumsum(stream.exponential(1.0, horizon)))))
+
+    def periods(self, expected: Floats) -> Iterator[Floats]:
+        """The times at which the cumulative rate reaches these numbers, a few weeks at a time."""
+        total, day, lately = 0.0, 0, 0
         while len(expected):
             edges, rates = self._pieces(day, day + DAYS_AT_ONCE)
             amounts = total + np.cumsum((rates[:, 0] + rates[:, 1]) / 2 * np.diff(edges))
             inside = expected[expected <= amounts[-1]]
-            found.append(_invert(inside, edges, rates, amounts, total))
+            yield _invert(inside, edges, rates, amounts, total)
             expected, total, day = expected[len(inside) :], float(amounts[-1]), day + DAYS_AT_ONCE
-            if day > LONGEST and not any(map(len, found[-LONGEST // DAYS_AT_ONCE :])):
+            lately = day if len(inside) else lately
+            if day - lately > LONGEST:
                 raise DelayError(f"nobody comes within {LONGEST:,} days; raise a factor, or open on a day that has one")
-        return np.concatenate(found)
 
     def _pieces(self, first: int, last: int) -> tuple[Floats, Floats]:
         """Times between which the rate is linear, over some days, and the rates at the two ends of each piece."""
         hours = {0.0, *(map(float, range(24)) if self.hours else ()), *(self._open.hours if self._open else ())}
         inside = (np.arange(first, last)[:, np.newaxis] * HOURS_PER_DAY + sorted(hours)).reshape(-1) / self._unit
         end = last * HOURS_PER_DAY / self._unit
-        points, values = np.array(self.curve).T
-        between = points[(points > inside[0]) & (points < end)]
+        points, values = np.array(self.points).T
+        kinks = np.append(points, self.begin)
+        between = kinks[(kinks > inside[0]) & (kinks < end)]
         edges = np.unique(np.concatenate([inside[inside < end], between, [end]]))
         middle = (edges[1:] + edges[:-1]) / 2
-        factors = self._weekdays[(middle * self._unit / HOURS_PER_DAY).astype(np.int64) % 7]
+        factors = self._weekdays[(middle * self._unit / HOURS_PER_DAY).astype(np.int64) % 7] * (middle > self.begin)
         if self.hours is not None:
             factors = factors * np.array(self.hours)[(middle * self._unit % HOURS_PER_DAY).astype(np.int64)]
         if self._open is not None:
@@ -113,6 +126,25 @@ def _invert(expected: Floats, edges: Floats, rates: Floats, amounts: Floats, bef
     root = np.sqrt(np.maximum(left**2 + 2 * slope * rest, 0.0))
     times: Floats = np.minimum(edges[piece] + 2 * rest / (left + root), edges[piece + 1])
     return times
+
+
+class Varying(VaryingRate):
+    """A Poisson process with a rate that varies: `curve` lists times and rates, linear between them.
+
+    The rate is multiplied by the factor of the day of the week (`weekdays`) and of the hour (`hours`, 24 numbers).
+    """
+
+    curve: Curve = Field(description="times and rates, linear between them; before and after them constant")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_rates(self.curve, "curve")
+        return self
+
+    @property
+    def points(self) -> Curve:
+        """The curve."""
+        return self.curve
 
 
 class Seasonal(SampledDelay):

@@ -20,6 +20,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import Columns, Events, Kind, concatenate
+from tpstream.model.told import without_repeats
 from tpstream.model.world import World
 from tpstream.run.options import Measures
 
@@ -93,8 +94,9 @@ class OutcomeMeasures:
 
     def hear(self, events: Events) -> None:
         """Take the next events; what the outcome does not depend on is forgotten."""
-        rows = np.isin(events.kind, self._kinds)
-        self._heard.append({name: getattr(events, name)[rows] for name in NEEDED})
+        columns = without_repeats(events.columns())
+        rows = np.isin(columns["kind"], self._kinds)
+        self._heard.append({name: columns[name][rows] for name in NEEDED})
 
     def values(self) -> Measures:
         """The measures: `patients` of each arm, `allocation`, `chosen` (-1: none) and `last_readout` (NaN: none)."""

@@ -13,6 +13,7 @@ from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, KIND_NAMES, LATE, PARTIAL, PULL, Columns, Events
 from tpstream.model.pull_rows import longer
+from tpstream.model.told import without_repeats
 from tpstream.view.axis import Axis, merge_pairs
 
 TIME_BINS = 1024
@@ -27,21 +28,13 @@ CHUNK = 50_000
 """Events that are gathered before they are added: adding has a cost of its own."""
 PER_ARM = ("indices", "probabilities")
 """What a log may have for every arm at a decision."""
-NEEDED = ("time", "kind", "pull", "arm", "part", "value", *PER_ARM)
+NEEDED = ("time", "kind", "pull", "arm", "part", "value", "shown", *PER_ARM)
 """The columns that are used."""
 KINDS = len(KIND_NAMES)
 LARGEST_TIME, LARGEST_VALUE = 1e15, 1e100
 """Beyond these, sums and differences of numbers mean nothing any more."""
 ROUNDING = 1e-9
 """Delays below this share of the time are rounding errors of real-valued times."""
-
-
-def due_times(header: Header) -> Floats:
-    """When the parts of a pull are due, counted from the pull: at its visits, if the scenario names any."""
-    visits = header.scenario.get("visits")
-    if isinstance(visits, list) and len(visits) == header.span:
-        return np.array(visits, dtype=np.float64)
-    return nominal_times(header)
 
 
 class Heat:
@@ -154,7 +147,7 @@ class Aggregate:
         self.ages, self.delays = Heat(layers), Heat(layers)
         """By age at arrival, and by how long after its nominal time a part arrived."""
         self.pulls = PullRows()
-        self.due = due_times(header)
+        self.due = nominal_times(header)
         self._waiting: list[Events] = []
 
     def hear(self, events: Events) -> None:
@@ -173,9 +166,10 @@ class Aggregate:
         """Add the next events; raises LogError for numbers that cannot be."""
         if not len(columns["kind"]):
             return
-        is_pull = columns["kind"] == PULL
-        self._check(columns, is_pull)
-        times = columns["time"]
+        self._check(columns, columns["kind"] == PULL)
+        self.events += len(columns["kind"])
+        columns = without_repeats(columns)
+        is_pull, times = columns["kind"] == PULL, columns["time"]
         doublings = self.time.fit(times)
         if doublings:
             for bins in (self.counts, self.sums, self.squares, *self.arm_sums.values(), *self.arm_counts.values()):
@@ -186,7 +180,6 @@ class Aggregate:
                 heat.fit_times(times[is_pull])
         self._add_bins(columns, is_pull)
         self._add_parts(columns)
-        self.events += len(times)
 
     def average(self, name: str) -> Floats:
         """The mean of the finite indices or probabilities in each bin of time and for each arm; NaN without any."""

@@ -9,6 +9,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PULL, Columns, concatenate
+from tpstream.model.told import without_repeats
 from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
 
 MOST_SUMMARIES = 100_000
@@ -79,12 +80,13 @@ def choose(pulls: PullRows, share: int, asked: Iterable[int]) -> Ints:
 
 def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
     """Read the events of these pulls; `count` is the number of all pulls in the log."""
-    names = ("time", "kind", "pull", "part", "value", "indices")
+    names = ("time", "kind", "pull", "part", "value", "shown", "indices")
     wanted = np.zeros(count + 1, dtype=np.bool_)
     wanted[pulls] = True
     found: list[Columns] = []
     opened, indices, now_open = [], [], 0
-    for columns in read_batches(log, names):
+    for batch in read_batches(log, names):
+        columns = without_repeats(batch)
         kind = columns["kind"]
         is_pull, own = kind == PULL, wanted[columns["pull"]]
         still_open = now_open + np.cumsum(is_pull.astype(np.int64) - (kind == CLOSED))
@@ -92,8 +94,8 @@ def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
         now_open = int(still_open[-1]) if len(still_open) else now_open
         if "indices" in columns:
             indices.append(columns["indices"][own[is_pull]])
-        found.append({name: columns[name][own & ~is_pull] for name in names if name != "indices"})
-    events = concatenate(found, [name for name in names if name != "indices"])
+        found.append({name: columns[name][own & ~is_pull] for name in names[:5]})
+    events = concatenate(found, names[:5])
     order = np.argsort(events["pull"], kind="stable")
     return PullParts(
         pulls=pulls,
