@@ -1,6 +1,7 @@
 """Parity of the engines: one case run by SimPy, by the compiled loop with a log and by the one without, compared."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -8,8 +9,17 @@ import numpy as np
 import policy_variants
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from strategies import arrival_tables, delay_tables, grid_arrivals, groups_of, open_hours, scenario_keys, stage_tables
-from worlds import PlainArm, table_world, tables, world_of
+from strategies import (
+    arrival_tables,
+    delay_tables,
+    grid_arrivals,
+    groups_of,
+    open_hours,
+    scenario_keys,
+    site_tables,
+    stage_tables,
+)
+from worlds import PlainArm, table_world, tables, with_silence, world_of
 
 from tpstream.engines.compiled_engine import CompiledEngine
 from tpstream.engines.draws import Draws, DrawsReader
@@ -18,7 +28,8 @@ from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import TpstreamError
-from tpstream.model.events import Events
+from tpstream.model.events import COLUMN, Events
+from tpstream.model.told import Told
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy
@@ -135,13 +146,13 @@ def _different_event(expected: Events | None, found: Events | None) -> str | Non
         return None if expected is found else f"no events in {'SimPy' if expected is None else 'the compiled engine'}"
     names = [field.name for field in fields(Events) if getattr(expected, field.name) is not None]
     rows = {name: different_row(getattr(expected, name), getattr(found, name)) for name in names}
-    shown_rows = [row for row in (rows.pop(name, None) for name in SHOWN) if row is not None]
-    index = min(shown_rows, default=None)
+    of_pulls = [rows.pop(name) for name in names if COLUMN[name].per_pull]
+    index = min((row for row in of_pulls if row is not None), default=None)
     places = [place for place in rows.values() if place is not None]
     if places:
         shown = [list(events.cut(min(places), min(places) + 1)) for events in (expected, found)]
         return f"event {min(places)}: {shown[0]}, compiled {shown[1]}"
-    return None if index is None else f"indices or probabilities of round {index + 1}"
+    return None if index is None else f"site, indices or probabilities of round {index + 1}"
 
 
 def _different_end(how: str, expected: Outcome, found: Outcome) -> str | None:
@@ -234,16 +245,17 @@ def timed_worlds(draw: st.DrawFn) -> World:
 
 
 @st.composite
-def real_worlds(draw: st.DrawFn) -> World:
+def real_worlds(draw: st.DrawFn, reveals: Sequence[str] = ("all", "positive", "positive", "closed")) -> World:
     """Worlds at real-valued times with stages in any order, queues and windows, in most of which many times are equal.
 
-    There are 12 parts at most in up to 40 rounds, so that the queues of one or two servers are long.
+    There are 12 parts at most in up to 40 rounds, so that the queues of one or two servers are long. In some feedback
+    is hidden, as one of `reveals` says; many of their parts then pay nothing, and some less.
     """
     keys = draw(scenario_keys())
     problem = Scenario(**keys).problem()
     keys |= {
         "delays": draw(stage_tables(keys["span"], problem.names)),
-        "arrivals": draw(grid_arrivals() | arrival_tables()),
+        "arrivals": draw(grid_arrivals() | arrival_tables() | site_tables()),
         "resources": {"lab": draw(st.integers(1, 3)), "desk": 1},
         "opening_hours": draw(st.just({}) | st.fixed_dictionaries({"lab": open_hours()})),
         "time_unit": draw(st.sampled_from(["day", "day", "hour", "week"])),
@@ -257,8 +269,10 @@ def real_worlds(draw: st.DrawFn) -> World:
         keys["window"] = draw(st.sampled_from([0.5, 1, 2.5, 4, 7]) | st.floats(0.5, 20))
         most = float(problem.maxima.min()) / problem.span
         keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))
+        keys["reveal"] = draw(st.sampled_from(reveals))
     scenario = Scenario(**keys)
-    return scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+    world = scenario.build_world(scenario.seed, draw(st.integers(0, 3)))
+    return world if scenario.reveal == "all" else with_silence(world, signed=draw(st.booleans()))
 
 
 @st.composite
@@ -313,7 +327,7 @@ def different_call(case: Case) -> str | None:
 def replay_state(case: Case, events: Events) -> Any:
     """The state of the policy after it was told a run's events and decided at every pull of them."""
     runner = make_runner(case)
-    assert runner.follow(events) is None
+    assert runner.follow(Told().of(events)) is None
     return runner.state
 
 

@@ -214,6 +214,16 @@ def stage_tables(draw: st.DrawFn, span: int, names: Sequence[str]) -> list[dict[
     return first + draw(st.permutations(others + queues))
 
 
+def site_tables() -> st.SearchStrategy[dict[str, Any]]:
+    """`[arrivals]` at one or several sites that open at different times."""
+    rates = st.fixed_dictionaries(
+        {"rate": numbers | CURVES, "opens": st.sampled_from([0.0, 3.5, 9.0])}, optional={"open": open_hours()}
+    )
+    sites = st.lists(rates, min_size=1, max_size=3)
+    named = sites.map(lambda found: [{"name": f"site {number}"} | site for number, site in enumerate(found)])
+    return a_delay("sites", sites=named)
+
+
 def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
     """`[arrivals]` at times on the grid, or at random ones."""
     every = st.sampled_from([0.25, 0.5, 1.0])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import literal
@@ -64,6 +64,36 @@ class PlainArm:
     def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
         """The partial rewards of the next pulls, of shape (pulls, span)."""
         return stream.random((pulls, self.span)) * (self.maximum / self.span)
+
+
+@dataclass(frozen=True)
+class SilentArm:
+    """Pays what another arm pays, except that about two parts in three pay nothing, or less if they are signed."""
+
+    arm: Any
+    signed: bool
+
+    @property
+    def mean(self) -> float:
+        """That of the other arm, which is too much."""
+        return float(self.arm.mean)
+
+    @property
+    def maximum(self) -> float:
+        """That of the other arm."""
+        return float(self.arm.maximum)
+
+    def sample(self, stream: np.random.Generator, pulls: int) -> Floats:
+        """The rewards of the other arm, by chance as they are, with the other sign, or nothing."""
+        rewards: Floats = self.arm.sample(stream, pulls)
+        return rewards * stream.choice([1.0, -1.0 if self.signed else 0.0, 0.0], rewards.shape)
+
+
+def with_silence(world: World, *, signed: bool) -> World:
+    """The same world, in which most parts pay nothing, or less."""
+    arms = [SilentArm(arm, signed) for arm in world.rewards.arms]
+    rewards = replace(world.rewards, arms=arms, signed=signed)
+    return replace(world, problem=replace(world.problem, signed=signed), rewards=rewards)
 
 
 def world_of(arms: Sequence[Any], *, span: int, horizon: int, groups: int | None = 1, **rest: Any) -> World:

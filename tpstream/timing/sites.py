@@ -3,19 +3,25 @@
 from typing import Annotated, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Discriminator, Field, PositiveFloat, Tag, model_validator
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.interfaces import BuildContext
 from tpstream.timing.kinds import TimingSettings, errors_at
 from tpstream.timing.varying import Curve, VaryingRate, check_rates
 
+Rate = Annotated[
+    Annotated[PositiveFloat, Tag("(number)")] | Annotated[Curve, Tag("(curve)")],
+    Discriminator(lambda value: "(curve)" if isinstance(value, list) else "(number)"),
+]
+"""A rate that is constant, or changes in time. By the tags an error is about one form only."""
+
 
 class Site(VaryingRate):
     """One site: a Poisson process that begins when the site opens."""
 
     name: Annotated[str, Field(min_length=1)] = Field(description="what the site is called in the header of a log")
-    rate: PositiveFloat | Curve = Field(
+    rate: Rate = Field(
         description="decisions per unit of time: a number, or times since the opening with rates, linear between them"
     )
     opens: Annotated[float, Field(ge=0)] = Field(0.0, description="when the site opens")
