@@ -34,6 +34,9 @@ def worlds(draw: st.DrawFn, *, drain: bool | None = None, delays: bool = True) -
                 {}, optional={"window": st.sampled_from([0.5, 2, 4.5, 30]), "default_reward": st.just(0.0)}
             )
         )
+        keys |= {"reveal": draw(st.sampled_from(["all", "positive", "closed"]))} if "window" in keys else {}
+    if draw(st.booleans()) and '"at"' not in json.dumps(keys):  # a lump is not before the last visit
+        keys["visits"] = [part + 0.5 * (part > 2) for part in range(1, span + 1)]
     return Scenario(
         name="lottery",
         horizon=draw(st.integers(2, 25)),
@@ -82,7 +85,7 @@ def test_a_part_under_way_at_the_end_is_refused(scenario: Scenario) -> None:
     """A run that ends with open pulls reads as before, or is refused where parts are under way; never else."""
     with TemporaryDirectory() as name:
         dense = run_log(Path(name), scenario)
-        if under_way(dense.join(), scenario.span):
+        if under_way(dense.join(), scenario.timing().nominal(scenario.span).tolist()):
             with pytest.raises(LogError, match="has no event although its time has come: it is under way"):
                 convert(dense, Path(name) / "sparse.jsonl", sparse=True)
         else:
@@ -90,7 +93,7 @@ def test_a_part_under_way_at_the_end_is_refused(scenario: Scenario) -> None:
             assert bits(thin.join()) == bits(dense.join())
 
 
-def under_way(events: Events, span: int) -> bool:
+def under_way(events: Events, nominal: list[float]) -> bool:
     """Whether a part has no event although its nominal time, or the closing of its pull, is not after the last one."""
     pulled, closed, last = {}, {}, 0.0
     seen = set()
@@ -103,9 +106,9 @@ def under_way(events: Events, span: int) -> bool:
         else:
             seen.add((event.pull, event.part))
     return any(
-        min(time + part - 1, closed.get(pull, np.inf)) <= last and (pull, part) not in seen
+        min(time + due, closed.get(pull, np.inf)) <= last and (pull, part) not in seen
         for pull, time in pulled.items()
-        for part in range(1, span + 1)
+        for part, due in enumerate(nominal, start=1)
     )
 
 
@@ -193,6 +196,30 @@ def test_zeros_come_at_their_time_or_at_the_closing(tmp_path: Path) -> None:
     assert log.columns(["seq"])["seq"].tolist() == list(range(13))
     assert written(log) == 8
     check(log)
+
+
+def test_zeros_come_at_the_visits(tmp_path: Path) -> None:
+    """By hand: where the scenario names visits, these are the nominal times of parts."""
+    log = shop_log(tmp_path / "shop.jsonl", scenario={"name": "shop", "visits": [0.25, 0.5, 2.0]})
+    assert [(time, pull, part) for _, time, _, pull, _, part in zeros(log)] == [
+        (1.25, 1, 1),
+        (1.5, 1, 2),
+        (2.75, 2, 1),
+        (3.0, 2, 2),
+        (4.5, 3, 2),
+    ]
+
+
+def test_hidden_zeros_are_left_out_with_their_repetitions(tmp_path: Path) -> None:
+    """Where only payments are reported, a sparse log holds pulls, payments and closings, and reads as the whole log."""
+    arms = [{"maximum": 2.0}, {"maximum": 3.0}]
+    rewards = {"kind": "smooth-beta", "groups": 1, "spread": "first"}
+    keys: dict[str, Any] = {"name": "few", "horizon": 30, "span": 6, "arms": arms, "rewards": rewards, "window": 8}
+    dense = run_log(tmp_path, Scenario(**keys, reveal="positive", drain=True), "tp-ucb-fr")
+    thin = convert(dense, tmp_path / "sparse.arrows", sparse=True)
+    assert (written(thin), len(dense.join())) == (3 * 30, (3 + 2 * 5) * 30)
+    assert bits(thin.join()) == bits(dense.join())
+    assert replay(thin).equal
 
 
 def page(name: str) -> str:

@@ -3,7 +3,8 @@
 The rule: a part of which a sparse log has no event paid 0 at its nominal time, or at the closing of its pull if that is
 earlier. The nominal time is that of the pull plus the part's visit or, if the scenario names no visits, plus part - 1.
 So parts that are lost, late or delayed must be written; zeros may be. In a log of payments a part is a period of age,
-and that nothing came in it is known at its end: pull time + part.
+and that nothing came in it is known at its end: pull time + part. Where feedback is hidden (`reveal`), zeros that are
+repeated at the closing are left out, too: reading repeats every zero that was withheld, written or not.
 
 A log is read twice. First it is noted which parts have events, since an event may come long after the part's nominal
 time, and when pulls are closed; this takes some 40 bytes and a bit per part for each pull. Then the written events are
@@ -58,6 +59,8 @@ class Parts(NamedTuple):
     """When the pull is closed; infinite for one that is open at the end."""
     end: float
     """The time up to which zeros are put in after the last written event; -inf: none are."""
+    again: NDArray[np.uint8]
+    """A bit for every part that is repeated as a zero at the closing: one without an event, or one that is withheld."""
 
 
 def nominal_times(header: Header) -> Floats:
@@ -95,12 +98,15 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
         pulled=np.zeros(pulls),
         arms=np.zeros(pulls, dtype=np.int64),
         parts=np.zeros(pulls, dtype=np.int64),
+        again=parts.again,
+        repeats=np.zeros(pulls, dtype=np.int64),
         heap=np.zeros(pulls, dtype=np.int64),
         numbers=np.zeros(3, dtype=np.int64),
     )
-    optional = [name for name in names if name not in NAMES]
+    needed = [*NAMES, *(["shown"] if header.reveal != "all" else [])]
+    optional = [name for name in names if name not in needed]
     numbering = Numbering()
-    for columns in reader.batches([*NAMES, *optional]):
+    for columns in reader.batches([*needed, *optional]):
         written = tuple(columns[name] for name in ("time", "kind", "round", "pull", "arm", "part"))
         first, state.numbers[2] = 0, 0
         while state.numbers[2] < len(columns["seq"]):
@@ -110,8 +116,8 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
             chunk |= {name: columns[name][first : first + pulled] for name in optional if name in columns}
             first += pulled
             yield {name: chunk[name] for name in names if name in chunk}
-    columns = {name: COLUMN[name].empty(0) for name in NAMES}
-    while count := fill(state, rows := empty_rows(CHUNK), 0, (parts.end, pulls + 1, 0)):
+    columns = {name: COLUMN[name].empty(0) for name in needed}
+    while count := fill(state, rows := empty_rows(CHUNK), 0, (parts.end, pulls + 1, 0, 0)):
         chunk = numbering.assemble(columns, cut(rows, count))
         yield {name: chunk[name] for name in names if name in chunk}
 
@@ -140,7 +146,7 @@ class Numbering:
         is_zero = rows.origin < 0
         chosen = rows.origin[~is_zero]
         merged: Columns = {"value": np.zeros(len(is_zero)), "kind": np.full(len(is_zero), PARTIAL, dtype=np.int8)}
-        merged |= {name: getattr(rows, name) for name in Merged._fields if name in COLUMN}
+        merged |= {name: getattr(rows, name) for name in Merged._fields if name in columns}
         for name, column in merged.items():
             column[~is_zero] = columns[name][chosen]
         numbers = np.full(len(is_zero), self._last)
@@ -159,19 +165,27 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
     known, closings = np.zeros((0, header.span // 8 + 1), dtype=np.uint8), np.zeros(0)
     chosen = np.zeros(len(KIND_NAMES), dtype=np.bool_)
     chosen[list(kinds)] = True
-    for columns in reader.batches(["seq", "time", "kind", "pull", "part"]):
+    names = ["seq", "time", "kind", "pull", "part", *(["value", "shown"] if header.reveal == "positive" else [])]
+    withheld = np.zeros_like(known)
+    for columns in reader.batches(names):
         _check_ranges(path, columns, pulls, header.span)
         pulls += int(np.count_nonzero(columns["kind"] == PULL))
         if pulls > len(closings):
             more = max(pulls, 2 * len(closings)) - len(closings)
             known, closings = longer(known, more), np.append(closings, np.full(more, np.inf))
+            withheld = longer(withheld, more)
+        if "shown" in columns:
+            zero = _is_zero(columns["kind"], columns["value"]) & ~columns["shown"]
+            row, part = columns["pull"][zero] - 1, columns["part"][zero]
+            np.bitwise_or.at(withheld, (row, part // 8), (1 << (part % 8)).astype(np.uint8))
         _note(columns["kind"], columns["time"], columns["pull"], columns["part"], chosen, known, closings)
         last = float(columns["time"][-1]) if len(columns["time"]) else last
     until = header.until
     if until is not None and until < last:
         raise LogError(f"{path}: header: until is {until:g}, but the last event is at time {last:g}; correct it")
     end = -np.inf if reader.end is None else last if until is None else until
-    return Parts(known[:pulls], closings[:pulls], end)
+    again = ~known | withheld if header.reveal == "positive" else withheld
+    return Parts(known[:pulls], closings[:pulls], end, again[:pulls])
 
 
 def _check_ranges(path: Path, columns: Columns, pulls: int, span: int) -> None:
@@ -223,8 +237,10 @@ def _without_zeros(reader: FormatReader, path: Path, parts: Parts) -> Iterator[E
         pulled[events.pull[is_pull] - 1] = events.time[is_pull]
         row, part = events.pull - 1, np.maximum(events.part, 1)
         due = np.minimum(pulled[row] + nominal[part - 1], parts.closings[row])
-        is_zero = (events.kind == PARTIAL) & (events.value == 0) & ~np.signbit(events.value)
+        is_zero = _is_zero(events.kind, events.value)
         stays = ~is_zero | (events.time != due) | _is_marked(gone, row, part)
+        if events.shown is not None:
+            stays = np.where(events.shown, ~is_zero, stays)  # one that is shown repeats one that was withheld
         left = {name: rows if COLUMN[name].per_pull else rows[stays] for name, rows in columns.items()}
         left["seq"] = np.arange(count, count + len(left["seq"]))
         count += len(left["seq"])
@@ -235,6 +251,12 @@ def _without_zeros(reader: FormatReader, path: Path, parts: Parts) -> Iterator[E
             f"{path}: part {number} of pull {pull} has no event although its time has come: it is under way, and in a "
             f"sparse log it would count as a zero; run the scenario with drain = true"
         )
+
+
+def _is_zero(kind: Bytes, value: Floats) -> Bools:
+    """Whether an event says that a part paid nothing."""
+    zero: Bools = (kind == PARTIAL) & (value == 0) & ~np.signbit(value)
+    return zero
 
 
 def _is_marked(known: NDArray[np.uint8], row: Ints, part: Ints) -> Bools:

@@ -1,7 +1,7 @@
 """The merge of the written events of a sparse log with its zeros: a compiled loop over both in the order of the schema.
 
-The zeros of a pull come in the order of its parts. So a heap with one entry for each pull that has a zero to come, by
-time, then pull, gives all of them in order.
+The zeros of a pull come in the order of its parts, and so do those that are repeated at its closing, where feedback is
+hidden. So a heap with one entry for each pull that has a zero to come, by time, then pull, gives all of them in order.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.events import CLOSED, PULL
 from tpstream.model.numba_support import compiled, compiled_loop
 
@@ -27,6 +27,10 @@ class Merge(NamedTuple):
     """Its arm."""
     parts: Ints
     """Its next part that has no event."""
+    again: NDArray[np.uint8]
+    """A bit for every part that is repeated as a zero at the closing."""
+    repeats: Ints
+    """Its next such part."""
     heap: Ints
     """Pulls that have such a part, less one; the first `numbers[0]` entries are a binary heap."""
     numbers: Ints
@@ -42,12 +46,14 @@ class Merged(NamedTuple):
     pull: Ints
     arm: Ints
     part: Ints
+    shown: Bools
+    """Whether a zero is repeated; a log in which nothing is hidden has no such column."""
 
 
 def empty_rows(count: int) -> Merged:
     """Room for so many events."""
     origin, round, pull, arm, part = np.empty((5, count), dtype=np.int64)
-    return Merged(origin, np.empty(count), round, pull, arm, part)
+    return Merged(origin, np.empty(count), round, pull, arm, part, np.empty(count, dtype=np.bool_))
 
 
 def cut(rows: Merged, count: int) -> Merged:
@@ -63,9 +69,9 @@ def merge(columns: Any, state: Merge, rows: Merged) -> int:
     while state.numbers[2] < kind.size and count < rows.origin.size:
         event = state.numbers[2]
         if kind[event] == PULL:
-            key = (time[event], 0, 0)  # decisions come first at their time
+            key = (time[event], 0, 0, 0)  # decisions come first at their time
         else:
-            key = (time[event], pull[event], span + 1 if kind[event] == CLOSED else part[event])
+            key = (time[event], pull[event], span + 1 if kind[event] == CLOSED else part[event], 0)
         count = fill(state, rows, count, key)
         if count == rows.origin.size:
             break
@@ -81,22 +87,23 @@ def merge(columns: Any, state: Merge, rows: Merged) -> int:
 
 
 @compiled_loop
-def fill(state: Merge, rows: Merged, count: int, key: tuple[float, int, int]) -> int:
-    """Add the zeros that come before a time, pull and part; the number of rows with them."""
+def fill(state: Merge, rows: Merged, count: int, key: tuple[float, int, int, int]) -> int:
+    """Add the zeros that come before a time, pull, part and place among its events; the number of rows with them."""
     while state.numbers[0] and count < rows.origin.size:
         row = state.heap[0]
-        due = _due(state, row)
-        if (due, row + 1, state.parts[row]) >= key:
+        due, part, again = _next_zero(state, row)
+        if (due, row + 1, part, again) >= key:
             break
         rows.origin[count] = -1
         rows.time[count] = due
         rows.round[count] = state.numbers[1]
         rows.pull[count] = row + 1
         rows.arm[count] = state.arms[row]
-        rows.part[count] = state.parts[row]
+        rows.part[count] = part
+        rows.shown[count] = again == 1
         count += 1
-        _next_part(state, row)
-        if state.parts[row] > state.nominal.size:
+        _go_on(state, row, again)
+        if _is_done(state, row):
             state.numbers[0] -= 1
             state.heap[0] = state.heap[state.numbers[0]]
         _sift_down(state)
@@ -104,34 +111,51 @@ def fill(state: Merge, rows: Merged, count: int, key: tuple[float, int, int]) ->
 
 
 @compiled
-def _due(state: Merge, row: int) -> float:
-    """When the next zero of a pull comes."""
-    nominal: float = state.pulled[row] + state.nominal[state.parts[row] - 1]
-    closing: float = state.closings[row]
-    return min(nominal, closing)
+def _next_zero(state: Merge, row: int) -> tuple[float, int, int]:
+    """When the next zero of a pull comes, its part, and 1 if it is a repeated one, else 0."""
+    part, repeated, closing = state.parts[row], state.repeats[row], state.closings[row]
+    if part > state.nominal.size:
+        return closing, repeated, 1
+    due = min(state.pulled[row] + state.nominal[part - 1], closing)
+    if repeated <= state.nominal.size and (closing, repeated) < (due, part):
+        return closing, repeated, 1
+    return due, part, 0
 
 
 @compiled
-def _next_part(state: Merge, row: int) -> None:
-    """Go to the next part that has no event; one more than the span if there is none."""
-    part = state.parts[row] + 1
-    while part <= state.nominal.size and state.known[row, part // 8] & (1 << (part % 8)):
-        part += 1
-    state.parts[row] = part
+def _go_on(state: Merge, row: int, again: int) -> None:
+    """Go to the next part that has no event, or that is repeated; one more than the span if there is none."""
+    if again:
+        part = state.repeats[row] + 1
+        while part <= state.nominal.size and not state.again[row, part // 8] & (1 << (part % 8)):
+            part += 1
+        state.repeats[row] = part
+    else:
+        part = state.parts[row] + 1
+        while part <= state.nominal.size and state.known[row, part // 8] & (1 << (part % 8)):
+            part += 1
+        state.parts[row] = part
+
+
+@compiled
+def _is_done(state: Merge, row: int) -> bool:
+    """Whether no zero of a pull is to come."""
+    return bool(min(state.parts[row], state.repeats[row]) > state.nominal.size)
 
 
 @compiled
 def _is_before(state: Merge, one: int, other: int) -> bool:
     """Whether the next zero of one pull comes before that of another one."""
-    return bool((_due(state, one), one) < (_due(state, other), other))
+    return bool((_next_zero(state, one)[0], one) < (_next_zero(state, other)[0], other))
 
 
 @compiled
 def _open(state: Merge, row: int) -> None:
-    """Put a new pull on the heap, if a part of it has no event."""
-    state.parts[row] = 0
-    _next_part(state, row)
-    if state.parts[row] > state.nominal.size:
+    """Put a new pull on the heap, if a zero of it is to come."""
+    state.parts[row] = state.repeats[row] = 0
+    _go_on(state, row, 0)
+    _go_on(state, row, 1)
+    if _is_done(state, row):
         return
     heap, place = state.heap, state.numbers[0]
     heap[place] = row
