@@ -7,8 +7,10 @@ each of them would compile every loop anew, and a fault is the same in plain Pyt
 import importlib.util
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -260,6 +262,42 @@ FAULTS = {
         "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
         "while cursor[SIZE] > 0 and memory.heap.time[0] < min(until, memory.times[-1]):",
     ),
+    "hidden feedback: all events are told": (
+        compiled_real_loop,
+        "hidden all",
+        "if memory.reveal != ALL and not columns.shown[event]:",
+        "if memory.reveal != ALL and memory.reveal == ALL:",
+    ),
+    "hidden feedback: a complete pull is closed at once": (
+        compiled_real_pulls,
+        "hidden uniform",
+        "complete = memory.left[slot] == 0 and memory.reveal == ALL",
+        "complete = memory.left[slot] == 0",
+    ),
+    "hidden feedback: parts are repeated where only closings are shown": (
+        compiled_real_pulls,
+        "hidden uniform",
+        "repeats = closing == 1 and memory.reveal == POSITIVE",
+        "repeats = closing == 1 and memory.reveal != ALL",
+    ),
+    "hidden feedback: payments are repeated, too": (
+        compiled_real_pulls,
+        "hidden uniform",
+        "            if not is_shown(memory.reveal, PARTIAL, value):\n",
+        "            if True:\n",
+    ),
+    "hidden feedback: a default is repeated as the part would have paid": (
+        compiled_real_pulls,
+        "hidden uniform",
+        "value = memory.default if is_imputed else memory.rewards[slot, part - 1]\n            if not",
+        "value = memory.rewards[slot, part - 1]\n            if not",
+    ),
+    "hidden feedback: what is repeated is credited again": (
+        compiled_real_pulls,
+        "hidden uniform",
+        "                columns.shown[cursor[WRITTEN] - 1] = True\n",
+        "                columns.shown[cursor[WRITTEN] - 1] = True\n                memory.credited[slot] += value\n",
+    ),
     "real times: the wrong free server": (
         compiled_real_pulls,
         "real uniform",
@@ -306,9 +344,10 @@ def test_ties_broken_by_another_stream_are_found(policy: str, monkeypatch: pytes
 
 def searcher(who: str) -> Callable[[int], str | None]:
     """A search among so many random cases of a policy; it tells the difference that it finds."""
-    special = {"long": long_worlds, "real": real_worlds, "lab": lab_worlds, "losses": losing_worlds}
+    special: dict[str, Callable[[], Any]] = {"long": long_worlds, "real": real_worlds, "lab": lab_worlds}
+    special |= {"losses": losing_worlds, "hidden": partial(real_worlds, ("positive", "closed"))}
     worlds = special[who.split(maxsplit=1)[0]]() if who.split(maxsplit=1)[0] in special else None
-    who = who.removeprefix("long ").removeprefix("real ").removeprefix("lab ")
+    who = who.split(maxsplit=1)[-1]
     form: SharedPolicy = WRITING[who] if who in WRITING else POLICIES.find(who)
     compare = different_call if who in WRITING else first_difference
     chosen = cases(form, worlds)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -77,9 +78,14 @@ def logs(draw: st.DrawFn) -> tuple[Header, Events]:
         arm=draw(small),
         part=draw(small),
         value=draw(hnp.arrays(np.float64, count, elements=st.floats(allow_infinity=False))),
+        shown=draw(st.none() | hnp.arrays(np.bool_, count)),
+        site=draw(st.none() | hnp.arrays(np.int64, pulls, elements=st.integers(0, 2**31 - 1))),
         indices=draw(st.none() | hnp.arrays(np.float64, (pulls, arms), elements=st.floats())),
     )
-    return make_header(arms=arms, horizon=horizon), events
+    header = make_header(arms=arms, horizon=horizon)
+    hidden = {} if events.shown is None else {"reveal": "positive"}
+    sites = [] if events.site is None else ["Bern", "☃"]
+    return msgspec.structs.replace(header, scenario=header.scenario | hidden, sites=sites), events
 
 
 def write_log(path: Path, header: Header, batches: Sequence[Events], *, end: bool = True) -> Log:

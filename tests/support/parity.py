@@ -265,7 +265,7 @@ def real_worlds(draw: st.DrawFn, reveals: Sequence[str] = ("all", "positive", "p
     if draw(st.booleans()) and '"at"' not in json.dumps(keys["delays"]):  # a lump is not before the last visit
         gaps = draw(st.lists(st.sampled_from([0.5, 1.0, 2.5]), min_size=keys["span"], max_size=keys["span"]))
         keys |= {"visits": np.cumsum(gaps).tolist(), "visit_spread": draw(st.sampled_from([0.0, 0.125]))}
-    if draw(st.booleans()):
+    if "all" not in reveals or draw(st.booleans()):
         keys["window"] = draw(st.sampled_from([0.5, 1, 2.5, 4, 7]) | st.floats(0.5, 20))
         most = float(problem.maxima.min()) / problem.span
         keys |= draw(st.fixed_dictionaries({}, optional={"default_reward": st.sampled_from([0.0, most / 2])}))

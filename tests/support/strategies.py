@@ -178,10 +178,14 @@ OPEN_HOURS = {
 }
 
 
-def open_hours() -> st.SearchStrategy[dict[str, Any]]:
-    """The keys of a calendar by date, for scenarios that begin on a day of January 2024."""
+def open_hours(*, lasting: bool = False) -> st.SearchStrategy[dict[str, Any]]:
+    """The keys of a calendar by date, for scenarios that begin on a day of January 2024.
+
+    `lasting`: not only at one hour of the day, at which nobody could come.
+    """
     seasons = {"seasons": st.sampled_from([[["01-02", "01-20"]], [["12-20", "01-06"], ["02-10", "12-01"]]])}
-    return st.fixed_dictionaries({}, optional=OPEN_HOURS | seasons)
+    hours = {"hours": st.sampled_from([[0, 24], [6, 18]])} if lasting else {}
+    return st.fixed_dictionaries({}, optional=OPEN_HOURS | seasons | hours)
 
 
 def seasonal_tables(inside: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
@@ -217,7 +221,8 @@ def stage_tables(draw: st.DrawFn, span: int, names: Sequence[str]) -> list[dict[
 def site_tables() -> st.SearchStrategy[dict[str, Any]]:
     """`[arrivals]` at one or several sites that open at different times."""
     rates = st.fixed_dictionaries(
-        {"rate": numbers | CURVES, "opens": st.sampled_from([0.0, 3.5, 9.0])}, optional={"open": open_hours()}
+        {"rate": numbers | CURVES, "opens": st.sampled_from([0.0, 3.5, 9.0])},
+        optional={"open": open_hours(lasting=True)},
     )
     sites = st.lists(rates, min_size=1, max_size=3)
     named = sites.map(lambda found: [{"name": f"site {number}"} | site for number, site in enumerate(found)])
@@ -231,5 +236,5 @@ def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
         a_delay("regular", every=every),
         a_delay("batches", size=st.integers(1, 5), every=every),
         a_delay("poisson", rate=numbers, size=st.integers(1, 3)),
-        a_delay("varying", curve=CURVES, open=open_hours(), weekdays=st.just({"Mon": 2.0, "Sun": 0.0})),
+        a_delay("varying", curve=CURVES, open=open_hours(lasting=True), weekdays=st.just({"Mon": 2.0, "Sun": 0.0})),
     )
