@@ -5,8 +5,10 @@ python docs/delay_pictures.py
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from tpstream import Scenario, simulate
@@ -20,6 +22,8 @@ MARKS = {
     "dropped": ("x", "#EE6677", "known to be lost"),
     "closed": ("o", "#228833", "closed"),
 }
+HIDDEN = (".", "#BBBBBB", "hidden until the closing")
+SITES = ("#222222", "#CC3311")
 
 
 def draw(scenario: Scenario, path: Path) -> None:
@@ -28,8 +32,7 @@ def draw(scenario: Scenario, path: Path) -> None:
     events = events[events["pull"] <= PULLS]
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     axes = figure.subplots()
-    for kind, (mark, colour, label) in MARKS.items():
-        chosen = events[events["kind"] == kind]
+    for (mark, colour, label), chosen in layers(scenario, events):
         hollow = {"facecolors": "none", "edgecolors": colour} if mark == "o" else {"color": colour}
         if len(chosen):
             axes.scatter(chosen["time"], chosen["pull"], marker=mark, s=28, linewidths=1, label=label, **hollow)
@@ -38,6 +41,21 @@ def draw(scenario: Scenario, path: Path) -> None:
     axes.invert_yaxis()
     figure.legend(loc="outside upper center", ncols=len(MARKS), frameon=False)
     figure.savefig(path, dpi=110)
+
+
+def layers(scenario: Scenario, events: pd.DataFrame) -> Iterator[tuple[tuple[str, str, str], pd.DataFrame]]:
+    """What is drawn with which mark; decisions at sites with a colour for each, hidden parts apart from shown ones."""
+    if "shown" in events:
+        credited = events["kind"] == "partial"
+        yield HIDDEN, events[credited & ~events["shown"]]
+        events = events[~credited | (events["shown"] & (events["value"] > 0))]
+    for kind, style in MARKS.items():
+        chosen = events[events["kind"] == kind]
+        if kind == "pull" and "site" in events:
+            for number, (site, colour) in enumerate(zip(scenario.timing().sites, SITES, strict=True)):
+                yield (style[0], colour, f"decision in {site}"), chosen[chosen["site"] == number]
+        else:
+            yield style, chosen
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def test_a_scenario_runs(name: str) -> None:
 
 def test_all_scenarios_are_there() -> None:
     """Each task has a scenario, and all but the shop a picture."""
-    assert list(SCENARIOS) == ["clinic", "leaving", "payments", "rush", "shop"]
+    assert list(SCENARIOS) == ["clinic", "leaving", "payments", "offers", "hospitals", "rush", "shop"]
     pictures = re.findall(r"images/delays-(\w+)\.png", GUIDE)
     assert pictures == list(SCENARIOS)[:-1]
     assert all((Path(__file__).parents[2] / "docs" / "images" / f"delays-{name}.png").is_file() for name in pictures)
