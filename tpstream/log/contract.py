@@ -141,7 +141,7 @@ class Checker:
         return sorted(faults, key=lambda fault: fault.place)
 
     def _first(self, events: Events) -> tuple[BrokenRule, int] | None:
-        """The first of the next events that breaks a rule, and the number of the rule; columns of sites do not count."""
+        """The first of the next events that breaks a rule, and the number of the rule; sites are not looked at."""
         self._make_room(int(np.count_nonzero(events.kind == Kind.PULL)))
         before = float(self._state.time[0])
         place, fault = first_fault(self._rules, self._state, events.arrays())
