@@ -105,8 +105,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def world_columns(self) -> tuple[str, ...]:
-        """The optional columns that the events of this world have."""
-        return (*(["shown"] if self.reveal != "all" else []), *(["site"] if self.sites else []))
+        """The optional columns that events of this world have; in a log of only the pulls all are shown."""
+        hidden = self.reveal != "all" and self.detail != "pulls"
+        return (*(["shown"] if hidden else []), *(["site"] if self.sites else []))
 
 
 class _Version(msgspec.Struct):

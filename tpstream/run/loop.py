@@ -299,7 +299,6 @@ def _publish_pulls(world: World, batches: Iterator[Ints], bus: Bus) -> Iterator[
             arm=arms,
             part=np.zeros(len(rounds), dtype=np.int64),
             value=np.full(len(rounds), np.nan),
-            shown=None if world.timing.reveal == "all" else np.ones(len(rounds), dtype=np.bool_),
             site=None if sites is None else sites[rounds - 1],
         )
         bus.publish(events)
