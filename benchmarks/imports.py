@@ -50,7 +50,7 @@ def main() -> None:
         del shop
         seconds, memory = timed("import", offers, payments, "--window", "60d", "--out", log)
         print(f"{rows}: import {seconds:.1f} s, {memory:.2f} GB, {seconds / reading:.1f} times pandas reading them")
-        for name in ("check",):
+        for name in ("check", "answer"):
             seconds, memory = timed(name, log)
             print(f"{name}: {seconds:.1f} s, {memory:.2f} GB, {seconds / reading:.1f} times pandas reading them")
 

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; the table below says the same to Python
+    from tpstream.analysis.answer import Answer as Answer, answer as answer
     from tpstream.analysis.diagnose import Diagnosis as Diagnosis, diagnose as diagnose
     from tpstream.analysis.log_regret import LogRegret as LogRegret, log_regret as log_regret
     from tpstream.experiment.compare import compare as compare
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     __version__: str
 
 __all__ = [
+    "Answer",
     "Diagnosis",
     "League",
     "Log",
@@ -52,6 +54,7 @@ __all__ = [
     "TpstreamError",
     "Trial",
     "WhatIf",
+    "answer",
     "check_log",
     "compare",
     "compiled",
@@ -73,6 +76,7 @@ __all__ = [
 ]
 """The public names, written out for tools that read the source without running it; a test compares with _PUBLIC."""
 _PUBLIC = {
+    "analysis.answer": ("Answer", "answer"),
     "analysis.diagnose": ("Diagnosis", "diagnose"),
     "analysis.log_regret": ("LogRegret", "log_regret"),
     "experiment.compare": ("compare",),

@@ -7,7 +7,7 @@ import pytest
 from command import Command, tpstream
 from shops import make_shop
 
-from tpstream import read_log
+from tpstream import import_log, read_log
 
 FIXTURES = (tpstream,)
 
@@ -80,6 +80,36 @@ def test_check(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> N
     assert "2 faults" in printed.out
     none = tpstream("check", files[0])
     assert (none.code, none.err.count("\n")) == (2, 1)
+
+
+def test_answer(tpstream: Command, tmp_path: Path) -> None:
+    """It prints values beside what was paid so far, draws a figure, and gives JSON with the promised keys."""
+    shop = make_shop(4000, seed=3)
+    import_log(shop.offers, shop.payments, out=tmp_path / "shop.arrows", window="60d", currency="EUR")
+    shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A")
+    assert (shown.code, shown.err) == (0, "")
+    for text in ("in the end", "outstanding", "minus A", "leads", "EUR", "figure: shop.png"):
+        assert text in shown.out
+    found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
+    assert {"arms", "clear_since", "leader"} <= set(found)
+    keys = "arm decisions open paid naive value low high outstanding outstanding_low outstanding_high best_probability"
+    for arm in found["arms"]:
+        assert set(keys.split()) <= set(arm)
+        assert arm["low"] < arm["value"] < arm["high"]
+        assert arm["naive"] == pytest.approx(arm["paid"] / arm["decisions"])
+    for words in (("--against", "Z"), ("--plan-until", "2024-01-02"), ("--alpha", "2")):
+        refused = tpstream("answer", "shop.arrows", *words)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+
+
+def test_an_answer_that_is_withheld(tpstream: Command, files: tuple[Path, Path]) -> None:
+    """What cannot be trusted is null in JSON, with the reason, which is printed, too."""
+    tpstream("import", *files, "--window", "60d", "--until", "2024-02-20", "--out", "shop.arrows", "--quiet")
+    found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
+    assert all(arm["low"] is None and arm["reason"] for arm in found["arms"])
+    assert found["clear_since"] is None
+    assert found["clear_reason"]
+    assert "withheld for A" in tpstream("answer", "shop.arrows").out
 
 
 def test_other_commands_on_imported_logs(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 
+import pytest
 from pages import DOCS, blocks, run, tpstream
 
 from tpstream import check_log, read_log
@@ -28,6 +29,7 @@ def test_the_way_from_two_tables_to_a_log(tmp_path: Path) -> None:
     assert (shown.decisions, shown.payments) == (written.decisions, written.payments)
 
 
-def test_the_program_prints_what_it_says(tmp_path: Path) -> None:
-    """The program prints the text below it."""
-    assert run(tmp_path, "-c", blocks(PAGE, "python")[0]) == blocks(PAGE, "text")[2]
+@pytest.mark.parametrize(("program", "text"), [(0, 2), (1, 4)])
+def test_the_programs_print_what_they_say(tmp_path: Path, program: int, text: int) -> None:
+    """Each program prints the text below it."""
+    assert run(tmp_path, "-c", blocks(PAGE, "python")[program]) == blocks(PAGE, "text")[text]

@@ -1,4 +1,4 @@
-"""Commands for data of one's own: import makes a log of tables, check says whether a log keeps the rules."""
+"""Commands for data of one's own: import makes a log of tables, check looks at its rules, answer says what it shows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +8,11 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
-from tpstream.cli.options import Force, OutputFlags, option
-from tpstream.cli.output import pick, print_json, print_table
+from tpstream.cli.options import Figure, Force, OutputFlags, option
+from tpstream.cli.output import pick, print_json, print_table, records
 
 if TYPE_CHECKING:
+    from tpstream.analysis.answer import Answer
     from tpstream.log.imports.importing import Tables
 
 FAULTY = 1
@@ -167,3 +168,101 @@ def check(log: LogPath, *, output: OutputFlags) -> None:
         output.add("note", *found.notes)
     if not found.sound:
         raise typer.Exit(FAULTY)
+
+
+@command("Your own data", example="answer shop.arrows --plan-until 2024-12-31 --figure shop.png")
+def answer(
+    log: LogPath,
+    *,
+    against: Annotated[
+        str | None, option("--against ARM", "Compare every arm with this one.", default="the leader")
+    ] = None,
+    plan_until: Annotated[
+        str | None,
+        option(
+            "--plan-until DATE",
+            "The last day on which you would look, fixed beforehand; looking on every day up to it is allowed for.",
+            default="the end of the data",
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, option("--alpha SHARE", "The chance that a lead is called clear on some day although there is none.")
+    ] = 0.05,
+    assignment: Annotated[
+        Literal["auto", "fixed", "adaptive"],
+        option("--assignment", "Whether how arms were assigned depended on outcomes (adaptive) or not (fixed)."),
+    ] = "auto",
+    figure: Figure = None,
+    output: OutputFlags,
+) -> None:
+    """Say which arm pays most in the end, by how much, since when that is clear, and what is outstanding.
+
+    Open decisions are corrected for: each age is judged by the decisions that have reached it. Beside the value stands
+    what was paid so far per decision, which is too low. What cannot be trusted is withheld, with the reason.
+    """
+    from tpstream.analysis.answer import answer as answer_log
+    from tpstream.model.errors import DataError
+
+    if not 0 < alpha < 1:
+        raise DataError(f"alpha: must be between 0 and 1, got {alpha:g}")
+    found = answer_log(log, against=against, plan_until=plan_until, alpha=alpha, assignment=assignment)
+    if figure is not None:
+        found.plot(figure)
+    if output.as_json:
+        top = pick(found, "log", "leader", "clear_since", "clear_reason", "needed", "ages", "unit", "warnings")
+        print_json({**top, "arms": records(found.frame()), "differences": records(found.differences())})
+        return
+    _show_answer(found)
+    output.add("figure", figure)
+
+
+def _show_answer(found: "Answer") -> None:
+    """Print the table of arms, the differences, since when the lead is clear, and what is withheld or doubtful."""
+    from tpstream.model.units import count_of
+
+    currency = found.table.header.currency
+    rows = [
+        {
+            "arm": row["arm"],
+            "decisions": f"{row['decisions']:,}",
+            "open": f"{row['open']:,}",
+            "paid so far": _with_interval(row["paid"], None, None),
+            "per decision": _with_interval(row["naive"], None, None),
+            "in the end": _with_interval(row["value"], row["low"], row["high"]),
+            "outstanding": _with_interval(row["outstanding"], row["outstanding_low"], row["outstanding_high"]),
+            "best": "" if row["best_probability"] is None else f"{row['best_probability']:.1%}",
+        }
+        for row in records(found.frame())
+    ]
+    money = f" in {currency}" if currency else ""
+    print_table(rows, title=f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)")
+    differences = [
+        {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
+        for row in records(found.differences())
+    ]
+    if differences:
+        print_table(differences)
+    if found.ages < found.table.periods:
+        whole = count_of(found.table.periods, found.unit)
+        typer.echo(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
+    if found.clear_since is not None:
+        typer.echo(f"{found.leader} leads; clear since {found.clear_since}")
+    else:
+        more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
+        typer.echo(f"{found.leader or 'no arm'} leads; not clear: {found.clear_reason}{more}")
+    for one in found.arms:
+        reason = one.reason or one.outstanding_reason
+        if reason is not None:
+            typer.echo(f"withheld for {one.arm}: {reason}")
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}")
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A number with its interval in brackets; empty if it is withheld."""
+    from tpstream.model.display import number_text
+
+    if value is None:
+        return ""
+    text = number_text(value)
+    return text if low is None or high is None else f"{text} ({number_text(low)} to {number_text(high)})"

@@ -97,7 +97,9 @@ class Log(Displayed):
     def require_run(self, purpose: str) -> None:
         """Raise LogError if the log was imported, so that `purpose`, which needs a simulated run, means nothing."""
         if self.header.imported is not None:
-            raise LogError(f"{self.path}: was imported from tables, and {purpose}; `tpstream view` shows what came")
+            raise LogError(
+                f"{self.path}: was imported from tables, and {purpose}; `tpstream answer` says what its arms pay"
+            )
 
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
         """The events as arrays, batch by batch, for logs larger than memory."""

@@ -1,0 +1,227 @@
+"""The answer of a log: leaders, when they are clear, what is withheld and why, and what is warned of."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from open_worlds import END, PaymentWorld, draw_arm, make_table
+from scipy import stats
+from shops import make_shop
+
+from tpstream import Answer, Scenario, answer, import_log, simulate
+from tpstream.analysis.age_tables import read_ages
+from tpstream.analysis.answer_warnings import find_warnings
+from tpstream.analysis.boundaries import boundaries
+from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
+from tpstream.analysis.log_dates import as_date, as_time
+from tpstream.log.writer import convert
+from tpstream.model.errors import DataError, LogError
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answer, dict[str, float], Path]:
+    """The answer of a shop of 12,000 offers, the truth, and the log."""
+    made = make_shop(12_000, seed=8)
+    path = tmp_path_factory.mktemp("shop") / "shop.arrows"
+    return answer(import_log(made.offers, made.payments, out=path, window="60d")), made.truth, path
+
+
+def test_a_shop(shop: tuple[Answer, dict[str, float], Path]) -> None:
+    """The truth is within the intervals of all five variants, what was paid so far is below; the best one leads."""
+    found, truth, _ = shop
+    table = found.frame().set_index("arm")
+    for arm, value in truth.items():
+        row = table.loc[arm]
+        assert row["low"] < value < row["high"]
+        assert row["naive"] < 0.9 * row["value"]
+        assert row["paid"] + row["outstanding"] == pytest.approx(row["value"] * row["decisions"])
+        assert row["closed"] + row["open"] == row["decisions"]
+    assert found.leader == "E"
+    assert table["best_probability"].sum() == pytest.approx(1.0)
+    differences = found.differences("A").set_index("arm")
+    assert differences.loc["E", "difference"] == pytest.approx(table.loc["E", "value"] - table.loc["A", "value"])
+    assert "leads" in repr(found)
+    found.plot()
+
+
+def test_looking_again_later_changes_nothing(shop: tuple[Answer, dict[str, float], Path], tmp_path: Path) -> None:
+    """On the day since which the lead is clear, and not on the day before, the analysis of that day says so."""
+    found, _, _ = shop
+    assert isinstance(found.clear_since, str)
+    made = make_shop(12_000, seed=8)
+    before = (pd.Timestamp(found.clear_since) - pd.Timedelta(days=1)).date().isoformat()
+    plan = pd.Timestamp(as_date(found.table.header.origin, "day", found.table.until)).date().isoformat()
+    for day, expected in ((found.clear_since, found.clear_since), (before, None)):
+        log = import_log(made.offers, made.payments, out=tmp_path / f"{day}.arrows", window="60d", until=day)
+        then = answer(log, plan_until=plan)
+        assert then.leader == found.leader
+        assert then.clear_since == expected
+    assert then.clear_reason == "the lead is not clear yet"
+    assert then.needed is not None
+    assert then.needed > 0
+
+
+def test_boundaries_of_independent_looks() -> None:
+    """With independent looks, each boundary has the chance that is spent on it, given that none was crossed before."""
+    spent = np.array([0.01, 0.03, 0.05])
+    found = boundaries(np.diag([1.0, 4.0, 9.0]), spent)
+    alive, expected = 1.0, []
+    for more in np.diff(spent, prepend=0.0):
+        expected.append(stats.norm.isf(more / alive / 2))
+        alive -= more
+    assert found.tolist() == pytest.approx(expected, abs=0.05)
+
+
+def test_boundaries_of_looks_that_share_decisions() -> None:
+    """For a growing sum, the chance to cross any boundary is what was spent; more looks do not change earlier ones."""
+    times = np.arange(1.0, 21.0)
+    covariance = np.minimum.outer(times, times)
+    spent = 0.05 * times / 20
+    found = boundaries(covariance, spent)
+    assert found[:12].tolist() == pytest.approx(boundaries(covariance[:12, :12], spent[:12]).tolist(), rel=1e-5)
+    paths = np.cumsum(np.random.default_rng(5).standard_normal((40_000, 20)), axis=1) / np.sqrt(times)
+    assert np.mean((np.abs(paths) > found).any(axis=1)) == pytest.approx(0.05, abs=0.005)  # 4.5 standard errors
+    assert np.isinf(boundaries(covariance[:2, :2], np.array([0.0, 0.05]))[0])
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [([1, 3, 1, 1], 1), ([1, 3, -1, 1], None), ([3, -1, 1, 3], 3), ([1, 1, 1, 1], None), ([-3, -3, -3, -3], None)],
+)
+def test_clear_since(differences: list[float], expected: int | None) -> None:
+    """It is the first crossing after the last change of the sign."""
+    assert clear_from(np.array(differences, dtype=float), np.ones(4), np.full(4, 2.0)) == expected
+
+
+def test_best_probabilities() -> None:
+    """They are the shares of draws in which each variable is the largest."""
+    values, errors = np.array([1.0, 1.2, 0.3]), np.array([0.5, 0.2, 1.0])
+    draws = np.random.default_rng(0).normal(values, errors, (200_000, 3)).argmax(axis=1)
+    expected = np.bincount(draws) / 200_000
+    assert best_probabilities(values, errors).tolist() == pytest.approx(expected.tolist(), abs=0.005)
+
+
+def test_dates() -> None:
+    """A time at the end of a day is that day; a plan lasts to the end of its day; numbers stay numbers."""
+    assert as_date("2024-03-01T00:00:00", "day", 2.0) == "2024-03-02"
+    assert as_date("2024-03-01T00:00:00", "day", 2.5) == "2024-03-03T12:00:00"
+    assert as_date(None, "day", 2.0) == 2.0
+    assert as_time("2024-03-01T00:00:00", "week", "2024-03-14") == 2.0
+    with pytest.raises(DataError, match="plan-until: 'soon' cannot be read"):
+        as_time("2024-03-01T00:00:00", "day", "soon")
+
+
+def small_log(folder: Path, amounts: list[float], chances: list[float] | None = None, days: int = 100) -> Path:
+    """A log of one arm 'x' with these amounts, one for each decision (0: none), and an arm 'y' that pays 1 each."""
+    count = len(amounts)
+    made = np.arange(2 * count) * days / (2 * count)
+    offers = pd.DataFrame({"id": np.arange(2 * count), "time": made, "arm": ["x", "y"] * count})
+    if chances is not None:
+        offers["probability"] = chances
+    paid = pd.DataFrame(
+        {"id": np.arange(2 * count), "time": made + 1.5, "amount": np.ravel([[x, 1.0] for x in amounts])}
+    )
+    path = folder / "log.arrows"
+    import_log(offers, paid[paid["amount"] != 0], out=path, window=5, until=days, force=True)
+    return path
+
+
+def test_what_is_withheld(tmp_path: Path) -> None:
+    """Too few paying decisions, a heavy tail, or a few that carry the sum: no interval, and the reason."""
+    random = np.random.default_rng(3)
+    for amounts, reason in (
+        ([1.0] * 10 + [0.0] * 190, "only 10 decisions paid"),
+        (list(random.lognormal(0, 1.5, 200)), "heavy tail"),
+        ([1.0] * 199 + [500.0], "carry"),
+        ([0.0] * 200, "only 0 decisions paid"),
+        ([1.0] * 30, "fewer than 50 decisions"),
+    ):
+        row = answer(small_log(tmp_path, amounts)).frame().set_index("arm").loc["x"]
+        assert reason in row["reason"]
+        assert pd.isna(row["low"])
+    some = answer(small_log(tmp_path, [1.0 + k % 3 for k in range(60)] + [0.0] * 100)).frame().set_index("arm").loc["x"]
+    assert not pd.isna(some["low"])
+    assert pd.isna(some["outstanding_low"])
+    assert "outstanding: only" in some["reason"]
+
+
+def test_learning_policies(tmp_path: Path) -> None:
+    """Intervals are withheld where the assignment depended on outcomes: of a run, or by the logged probabilities."""
+    scenario = Scenario.load("setting-1").with_(horizon=1500, span=20)
+    simulate(scenario, "epsilon-greedy", log=tmp_path / "learning.arrows")
+    learning = answer(tmp_path / "learning.arrows")
+    assert learning.frame()["low"].isna().all()
+    assert "learns from outcomes" in str(learning.clear_reason)
+    chances = list(np.linspace(0.3, 0.7, 400))
+    path = small_log(tmp_path, [1.0 + k % 2 for k in range(200)], chances)
+    assert "different values, as those of a learning policy" in str(answer(path).clear_reason)
+    assert answer(path, assignment="fixed").leader == "x"
+    assert not answer(path, assignment="fixed").frame()["low"].isna().any()
+    assert answer(path, assignment="adaptive").clear_since is None
+
+
+def test_a_run(tmp_path: Path) -> None:
+    """The log of a run under `uniform`, with open pulls, gives the arms' true means; a sparse copy gives the same."""
+    rewards = {"kind": "smooth-beta", "groups": 5, "a": [1] * 5, "b": [1] * 5}
+    arms = [{"name": "a", "maximum": 10.0}, {"name": "b", "maximum": 14.0}]
+    scenario = {"name": "two", "horizon": 400, "span": 100, "rewards": rewards, "arms": arms}
+    run = simulate(scenario, "uniform", log=tmp_path / "run.arrows")
+    found = answer(tmp_path / "run.arrows")
+    table, means = found.frame(), run.scenario.means
+    assert (np.abs(table["value"] - means) < table["high"] - table["low"]).all()  # four standard errors
+    assert (table["naive"] < 0.95 * table["value"]).all()
+    assert found.leader == "b"
+    sparse = answer(convert(tmp_path / "run.arrows", tmp_path / "sparse.arrows", sparse=True))
+    pd.testing.assert_frame_equal(sparse.frame(), table)
+
+
+def test_unknown_lengths(tmp_path: Path) -> None:
+    """A run with delays and no window is refused: nobody knows how long its pulls pay."""
+    scenario = Scenario.load("setting-1").with_(horizon=30, delays=[{"kind": "geometric", "p": 0.5}])
+    simulate(scenario, "uniform", log=tmp_path / "run.arrows")
+    with pytest.raises(LogError, match="delays and no window"):
+        answer(tmp_path / "run.arrows")
+
+
+def test_wrong_questions(shop: tuple[Answer, dict[str, float], Path]) -> None:
+    """An arm that is not there, and a plan that ended before the data, are refused in one line."""
+    for options, message in (
+        ({"against": "F"}, "there is no arm 'F'"),
+        ({"plan_until": "2024-02-01"}, "before the end"),
+    ):
+        with pytest.raises(DataError, match=message):
+            answer(shop[2], **options)  # type: ignore[arg-type]
+
+
+def test_warnings(tmp_path: Path) -> None:
+    """Traffic by weekday or hour, an arm that started later, and payments that changed are warned of."""
+    random = np.random.default_rng(4)
+    count, begin = 6000, pd.Timestamp("2024-01-01")
+    made = np.sort(random.random(count) * 90)
+    worlds = {
+        "": np.where(random.random(count) < 0.5, "x", "y"),
+        "weekday": np.where((made.astype(int) % 7 < 2) & (random.random(count) < 0.5), "x", "y"),
+        "time of day": np.where((made % 1 < 0.25) & (random.random(count) < 0.8), "x", "y"),
+        "started": np.where((random.random(count) < 0.5) & (made > 30), "x", "y"),
+        "newer decisions": np.where(random.random(count) < 0.5, "x", "y"),
+    }
+    for word, arm in worlds.items():
+        offers = pd.DataFrame({"id": np.arange(count), "time": begin + pd.to_timedelta(made, unit="D"), "arm": arm})
+        amount = random.exponential(size=count) * np.where((word == "newer decisions") & (made > 45), 2.0, 1.0)
+        paid = offers.assign(amount=amount, time=offers["time"] + pd.to_timedelta(random.random(count) * 5, unit="D"))
+        log = import_log(offers, paid[["id", "time", "amount"]], out=tmp_path / "a.arrows", window="5d", force=True)
+        found = find_warnings(read_ages(log), 5)
+        assert bool(found) == bool(word), (word, found)
+        assert all(word in warning for warning in found[:1])
+
+
+def test_no_false_alarm_by_later_payments() -> None:
+    """Of an arm that pays the same later, the corrected lead is not clear, although what was paid so far differs."""
+    random = np.random.default_rng(6)
+    first, second = (draw_arm(random, PaymentWorld(3000, 0.7, 0.8, 0.0, early)) for early in (4.0, 1.4))
+    table = make_table(first, second)
+    course = lead_courses(table, [0, 1], 0, float(END), 0.05)[1]
+    assert (np.abs(course.differences) < course.bounds * course.errors).all()
+    assert first.arm.amount.sum() > 1.15 * second.arm.amount.sum()
+    assert find_warnings(table, 60) == ()

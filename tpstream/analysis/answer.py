@@ -1,0 +1,371 @@
+"""The answer of a log: which arm is best, by how much, since when that is clear, and how much is still outstanding.
+
+The value of an arm and what is outstanding are estimated as analysis/open_values.py says, the day since which the lead
+is clear as analysis/leads.py and analysis/boundaries.py say. What cannot be trusted is withheld, with the reason.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from tpstream.analysis.age_tables import AgeTable, read_ages
+from tpstream.analysis.answer_warnings import find_warnings
+from tpstream.analysis.intervals import LEVEL
+from tpstream.analysis.leads import best_probabilities, clear_since, lead_courses
+from tpstream.analysis.log_dates import as_date, as_time
+from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate
+from tpstream.log.reader import Log, read_log
+from tpstream.model.display import Displayed, Summary, counted, number_text
+from tpstream.model.errors import DataError, did_you_mean
+from tpstream.model.units import count_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAYING = 20
+"""Decisions that must have paid for an interval of the value; below, its coverage was not measured."""
+PAYING_FOR_OUTSTANDING = 100
+"""The same for what is outstanding, whose interval is not corrected for skewness."""
+HEAVY_TAIL = 1.1
+"""The mean of log(total / median) of the totals above the median beyond which tails are too heavy.
+
+It is that of lognormal totals with s = 1.38. Where tails are near it, those runs in which no large payment came yet get
+an interval, and it is too low; so it lies where intervals still hold for all runs (docs/coverage.md).
+"""
+LARGEST_SHARE = 1 / 3
+"""What the largest hundredth of the paying decisions may carry of the sum."""
+MANY_PROBABILITIES = 10
+"""An arm whose logged probabilities have more different values looks like that of a learning policy."""
+FIXED_POLICIES = ("uniform",)
+"""Policies of runs that do not depend on outcomes."""
+Assignment = Literal["auto", "fixed", "adaptive"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmAnswer:
+    """What is known about one arm."""
+
+    arm: str
+    decisions: int
+    closed: int
+    open: int
+    paid: float
+    """What was paid within the window so far, in total."""
+    naive: float
+    """The same per decision: too low, since open decisions have not paid all."""
+    estimate: OpenValue | None
+    """None if too few decisions are old enough."""
+    reason: str | None
+    """Why the interval of the value, or everything, is withheld."""
+    outstanding_reason: str | None
+    best_probability: float | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """The arm as a row of the table `answer`; None for what is withheld."""
+        found, shown = self.estimate, self.reason is None
+        low, high = found.interval() if found is not None and shown else (None, None)
+        row: dict[str, Any] = {
+            name: getattr(self, name) for name in ("arm", "decisions", "closed", "open", "paid", "naive")
+        }
+        row |= {"value": None if found is None else found.value, "low": low, "high": high}
+        row |= {"outstanding": None, "outstanding_low": None, "outstanding_high": None}
+        if found is not None:
+            row["outstanding"] = found.outstanding
+            if shown and self.outstanding_reason is None:
+                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * found.outstanding_error
+                row |= {"outstanding_low": found.outstanding - half, "outstanding_high": found.outstanding + half}
+        return row | {"best_probability": self.best_probability, "reason": self.reason or self.outstanding_reason}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Displayed):
+    """What a log says about its arms; get one from `answer`, which has an example.
+
+    Parameters
+    ----------
+    log
+        The log's file.
+    arms
+        What is known about every arm.
+    ages
+        The number of periods of age within which values are given; less than the window if too few decisions are older.
+    leader
+        The arm with the largest value; None if no value can be given.
+    clear_since
+        The day (a date, or a number where times are) since which the lead of this arm over all others has been clear.
+    clear_reason
+        Why it is not clear, or cannot be said.
+    needed
+        How many more decisions would make the lead clear, if the difference stays what it is.
+    against
+        The arm with which the others are compared, if one was named.
+    warnings
+        What a reader should know about the data.
+    table
+        The decisions and payments that the answer was made from.
+    """
+
+    log: str
+    arms: tuple[ArmAnswer, ...]
+    ages: int
+    leader: str | None
+    clear_since: str | float | None
+    clear_reason: str | None
+    needed: int | None
+    against: str | None
+    warnings: tuple[str, ...]
+    table: AgeTable
+
+    @property
+    def unit(self) -> str:
+        """The unit of time, for texts."""
+        return self.table.header.time_unit or "unit"
+
+    def frame(self) -> pd.DataFrame:
+        """The arms as a DataFrame, a row for each."""
+        return pd.DataFrame([one.columns() for one in self.arms])
+
+    def differences(self, against: str | None = None) -> pd.DataFrame:
+        """The value of every arm minus that of another one, by default the leader, with 95 % intervals."""
+        against = against or self.against or self.leader
+        first = next((one for one in self.arms if one.arm == against), None)
+        rows = []
+        for one in self.arms:
+            if first is None or first.estimate is None or one is first or one.estimate is None:
+                continue
+            difference = one.estimate.value - first.estimate.value
+            half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * float(np.hypot(one.estimate.error, first.estimate.error))
+            known = one.reason is None and first.reason is None
+            row = {"arm": one.arm, "against": against, "difference": difference}
+            rows.append(
+                row | {"low": difference - half if known else None, "high": difference + half if known else None}
+            )
+        return pd.DataFrame(rows, columns=["arm", "against", "difference", "low", "high"])
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Draw what is paid by age, values with their intervals over time, and what is outstanding.
+
+        Parameters
+        ----------
+        path
+            Where to write the figure: PNG, SVG or PDF by its ending. By default nothing is written.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook shows.
+        """
+        from tpstream.figures.answer import answer_figure  # noqa: PLC0415 (an import upwards; see docs/design.md)
+
+        return answer_figure(path, self)
+
+    def _summary(self) -> Summary:
+        rows = [
+            {"arm": one.arm, "decisions": f"{one.decisions:,}", "paid per decision": number_text(one.naive)}
+            | {"in the end": "not known" if one.estimate is None else number_text(one.estimate.value)}
+            for one in self.arms
+        ]
+        clear = f"clear since {self.clear_since}" if self.clear_since is not None else self.clear_reason or ""
+        title = f"Answer of {self.log}: {self.leader or 'no arm'} leads"
+        facts = [f"within {count_of(self.ages, self.unit)}", clear]
+        return Summary(title, facts, rows, self.warnings)
+
+
+def answer(
+    log: Log | str | Path,
+    *,
+    against: str | None = None,
+    plan_until: str | float | None = None,
+    alpha: float = 0.05,
+    assignment: Assignment = "auto",
+) -> Answer:
+    """Ask a log which arm pays most in the end, by how much, since when that is clear, and what is outstanding.
+
+    Parameters
+    ----------
+    log
+        A log, imported or of a run: a file, or a log that is open already.
+    against
+        An arm with which all others are compared; by default the leader.
+    plan_until
+        The last day on which somebody would look, fixed beforehand: a date, or a number where times are. By default the
+        end of the data, which is right for a log that is looked at once.
+    alpha
+        The chance that a lead is called clear on some day of the plan although there is none.
+    assignment
+        "fixed": how arms were assigned did not depend on outcomes; "adaptive": it did; "auto": as the log shows.
+
+    Returns
+    -------
+    Answer
+        Values, intervals, what is outstanding, and the reasons for what is withheld.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read, or it is not known how long its pulls pay.
+    DataError
+        If there is no arm of this name, or the plan ends before the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from tpstream import answer, import_log
+    >>> random = np.random.default_rng(1)
+    >>> made, arm = np.arange(2000) // 20, random.choice(["low", "high"], 2000)
+    >>> offers = pd.DataFrame({"id": np.arange(2000), "day": made, "arm": arm})
+    >>> days, amounts = made + random.integers(0, 30, 2000), 1.0 + (arm == "high")
+    >>> paid = pd.DataFrame({"id": offers["id"], "day": days, "amount": amounts})[days <= 100]
+    >>> with TemporaryDirectory() as folder:
+    ...     found = answer(import_log(offers, paid, out=Path(folder) / "a.arrows", window=30, until=100))
+    >>> found.leader, [round(one.estimate.value, 1) for one in found.arms], found.clear_since is not None
+    ('high', [2.0, 1.0], True)
+    """
+    log = log if isinstance(log, Log) else read_log(log)
+    table = read_ages(log)
+    names = table.header.arms
+    if against is not None and against not in names:
+        raise DataError(
+            f"{log.path}: there is no arm {against!r}{did_you_mean(against, names)}; it has {', '.join(names)}"
+        )
+    usable = [arm.usable() for arm in table.arms]
+    ages = min((number for number in usable if number), default=0)
+    adaptive = _is_adaptive(log, table, assignment)
+    found = [arm_answer(name, arm, ages, adaptive) for name, arm in zip(names, table.arms, strict=True)]
+    if adaptive is None:
+        found = _with_best(found)
+    values = {place: one.estimate.value for place, one in enumerate(found) if one.estimate is not None}
+    leader = max(values, key=values.__getitem__) if values else None
+    since, last_bound, reason = None, 0.0, adaptive or _not_comparable(table, ages, len(values))
+    if reason is None and leader is not None:
+        courses = lead_courses(table, list(values), leader, _plan_end(log, table, plan_until), alpha)
+        since, last_bound = clear_since(courses)
+        reason = "the lead is not clear yet" if since is None else None
+    return Answer(
+        log=str(log.path),
+        arms=tuple(found),
+        ages=ages,
+        leader=None if leader is None else names[leader],
+        clear_since=None if since is None else as_date(table.header.origin, table.header.time_unit, since),
+        clear_reason=reason,
+        needed=_needed(found, leader, last_bound) if last_bound and since is None else None,
+        against=against,
+        warnings=find_warnings(table, ages),
+        table=table,
+    )
+
+
+def arm_answer(name: str, arm: ArmAges, ages: int, adaptive: str | None = None) -> ArmAnswer:
+    """What is known about one arm within some ages; `adaptive` is why no interval can be given, if so."""
+    closed = int(np.count_nonzero(arm.observed == arm.periods))
+    paid = float(arm.amount.sum())
+    too_young = not ages or arm.usable() < ages
+    reason = outstanding = None
+    if too_young:
+        reason = f"fewer than {FEWEST} decisions are old enough"
+    else:
+        reason = adaptive or _unreliable(arm, ages)
+        outstanding = _few_paying(arm, ages, PAYING_FOR_OUTSTANDING)
+    return ArmAnswer(
+        arm=name,
+        decisions=arm.count,
+        closed=closed,
+        open=arm.count - closed,
+        paid=paid,
+        naive=paid / arm.count if arm.count else float("nan"),
+        estimate=None if too_young else estimate(arm, ages),
+        reason=reason,
+        outstanding_reason=None if outstanding is None else f"outstanding: {outstanding}",
+    )
+
+
+def _unreliable(arm: ArmAges, ages: int) -> str | None:
+    """Why no interval of the value is given: too few decisions paid, or a few carry the sum."""
+    few = _few_paying(arm, ages, PAYING)
+    if few is not None:
+        return few
+    chosen = arm.age < ages
+    totals = np.bincount(arm.row[chosen], weights=arm.amount[chosen], minlength=arm.count)
+    positive = np.sort(totals[totals > 0])[::-1]
+    if not len(positive):
+        return "no decision paid more than it was refunded"
+    largest = positive[: int(np.ceil(len(positive) / 100))].sum() / positive.sum()
+    upper = positive[: max(len(positive) // 2, 1)]
+    tail = float(np.log(upper / upper[-1]).mean())
+    if largest > LARGEST_SHARE:
+        return f"the largest 1 % of the decisions that paid carry {largest:.0%} of the sum"
+    if tail > HEAVY_TAIL:
+        return f"payments have a heavy tail: those above the median are {np.exp(tail):.1f} times it, on (log) average"
+    return None
+
+
+def _few_paying(arm: ArmAges, ages: int, fewest: int) -> str | None:
+    paying = len(np.unique(arm.row[arm.age < ages]))
+    return None if paying >= fewest else f"only {counted(paying, 'decision')} paid, and an interval needs {fewest}"
+
+
+def _is_adaptive(log: Log, table: AgeTable, assignment: Assignment) -> str | None:
+    """Why the assignment depended on outcomes, or may have; None if it did not, as far as is known."""
+    text = "intervals hold only for an assignment that does not depend on outcomes"
+    if assignment == "adaptive":
+        return f"the assignment depended on outcomes, as was said; {text}"
+    if assignment == "fixed":
+        return None
+    if log.header.imported is None:
+        return None if log.header.kind in FIXED_POLICIES else f"{log.header.policy} learns from outcomes; {text}"
+    for name, chances in zip(log.header.arms, table.probabilities or (), strict=False):
+        values = np.unique(np.round(chances[~np.isnan(chances)], 6))
+        if len(values) > MANY_PROBABILITIES:
+            found = f"the logged probabilities of arm {name!r} have {len(values):,} different values"
+            return f"{found}, as those of a learning policy; {text}; say --assignment fixed if they followed a plan"
+    return None
+
+
+def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
+    """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
+    known = [one.estimate for one in found if one.estimate is not None]
+    if not known or any(one.estimate is not None and one.reason is not None for one in found):
+        return found
+    values, errors = (np.array([getattr(one, name) for one in known]) for name in ("value", "error"))
+    chances = iter(best_probabilities(values, np.maximum(errors, 1e-12)).tolist())
+    return [one if one.estimate is None else replace(one, best_probability=next(chances)) for one in found]
+
+
+def _not_comparable(table: AgeTable, ages: int, arms: int) -> str | None:
+    """Why it cannot be said whether a lead is clear; None if it can."""
+    if arms < 2:  # noqa: PLR2004 (a comparison needs two)
+        return "there are no two arms to compare"
+    if ages < table.periods:
+        window = count_of(table.periods, table.header.time_unit)
+        return f"fewer than {FEWEST} decisions of an arm have been observed for the whole window of {window}"
+    return None
+
+
+def _needed(found: Sequence[ArmAnswer], leader: int | None, bound: float) -> int | None:
+    """How many more decisions would bring the lead over all others to the boundary, if it stays what it is."""
+    lead = None if leader is None else found[leader].estimate
+    most = 1.0
+    for one in found:
+        if lead is None or one.estimate is None or not lead.value > one.estimate.value:
+            continue
+        error = float(np.hypot(lead.error, one.estimate.error))
+        most = max(most, (bound * error / (lead.value - one.estimate.value)) ** 2)
+    return int(np.ceil(sum(one.decisions for one in found) * (most - 1))) or None
+
+
+def _plan_end(log: Log, table: AgeTable, plan_until: str | float | None) -> float:
+    """The time of the last look of the plan."""
+    if plan_until is None:
+        return table.until
+    end = as_time(table.header.origin, table.header.time_unit, plan_until)
+    if end < table.until - 1:
+        raise DataError(f"plan-until: {plan_until} is before the end of the data in {log.path}; a plan ends later")
+    return max(end, table.until)

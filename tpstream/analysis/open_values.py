@@ -1,0 +1,186 @@
+"""What an arm pays per decision in the end, estimated while many of its decisions are still paying.
+
+Decision i has been observed for C_i whole periods of age, and paid x_ia at age a. Age a counts for the n_a decisions
+with C_i > a; p_a = n_a / n. The value is the sum over ages of the mean m_a of what these decisions paid at age a, so
+that every age is judged by the decisions that have reached it. Its error comes from decisions, not from parts, since
+those of one decision are not independent: f_i = sum over observed ages of (x_ia - m_a) / p_a, and the standard error
+is sqrt(sum f_i^2) / n.
+
+What is outstanding is what the open decisions have not paid yet: sum over ages of (n - n_a) m_a, less what they already
+paid in a period that was not over. It is a prediction: besides the error of the m_a, g_i = sum over observed ages of
+(x_ia - m_a) (1 / p_a - 1), what is still to come varies itself, as much as it did for decisions of which all is known.
+So what was paid and what is outstanding add up to n times the value.
+
+This holds if the data cut has nothing to do with the payments, and if the assignment did not depend on outcomes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from tpstream.analysis.intervals import LEVEL
+from tpstream.model.arrays import Floats, Ints
+
+FEWEST = 50
+"""Decisions that must have reached an age for it to count; with fewer at the last age, intervals are too short."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmAges:
+    """The decisions of one arm and what they paid, by age."""
+
+    made: Floats
+    """When every decision was made."""
+    observed: Ints
+    """The number of whole periods of age for which it was observed, C_i; at most the number of periods."""
+    row: Ints
+    """Of every payment: the decision."""
+    age: Ints
+    """Of every payment: the period of age, from 0."""
+    amount: Floats
+    periods: int
+    """The number of periods of age, A."""
+
+    @property
+    def count(self) -> int:
+        """The number of decisions."""
+        return len(self.made)
+
+    def reached(self) -> Ints:
+        """The number of decisions that were observed through each age, n_a."""
+        steps = np.bincount(self.observed, minlength=self.periods + 1)
+        return self.count - np.cumsum(steps)[: self.periods]
+
+    def usable(self) -> int:
+        """The number of ages, from the first on, that enough decisions have reached."""
+        short = np.flatnonzero(self.reached() < FEWEST)
+        return int(short[0]) if len(short) else self.periods
+
+    def cut(self, now: Floats, time: float, whole: float = 0.0) -> "ArmAges":
+        """The same arm as it was known at an earlier time; `now` are the times of all payments.
+
+        Parts of whole rounds are known at their time (`whole` = 1), periods of age at their end (0).
+        """
+        made = np.searchsorted(self.made, time, side="right")
+        observed = np.clip(np.floor(time - self.made[:made] + ROUNDING) + whole, 0, self.observed[:made])
+        kept = (self.row < made) & (now <= time)
+        return ArmAges(
+            self.made[:made],
+            observed.astype(np.int64),
+            self.row[kept],
+            self.age[kept],
+            self.amount[kept],
+            self.periods,
+        )
+
+
+ROUNDING = 1e-9
+"""Ages are compared to this, since times of real-valued clocks are rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenValue:
+    """The estimates for one arm, within its first ages."""
+
+    ages: int
+    """The number of ages that count."""
+    curve: Floats
+    """The mean of what was paid at each age, m_a."""
+    value: float
+    """What a decision pays in the end, on average."""
+    errors: Floats
+    """The error of every decision divided by their number, f_i / n; the squares add up to that of the value."""
+    paid: float
+    """What was paid so far within these ages, by all decisions."""
+    outstanding: float
+    outstanding_error: float
+    """The standard error of what is outstanding, as a prediction."""
+
+    @property
+    def error(self) -> float:
+        """The standard error of the value."""
+        return float(np.sqrt(np.square(self.errors).sum()))
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """The interval of the value, corrected for skewness by the transformation of Hall (1992).
+
+        A few large payments make the distribution of the estimate skewed; the interval then reaches further up than
+        down. With s the skewness of the f_i and z = (estimate - truth) / error, the distribution of
+        z + s (2 z^2 + 1) / (6 sqrt n) + (s z)^2 z / (27 n) is nearly normal, and this function of z has an inverse.
+        """
+        square = np.square(self.errors).sum()
+        bend = float((self.errors**3).sum() / square**1.5) / 3 if square > 0 else 0.0  # s / (3 sqrt n)
+        normal = float(stats.norm.ppf(0.5 + level / 2))
+        low, high = (_inverse(sign * normal, bend) for sign in (1.0, -1.0))
+        return self.value - self.error * low, self.value - self.error * high
+
+    def curve_errors(self, arm: ArmAges) -> Floats:
+        """The standard error of what is paid up to each age."""
+        shares = arm.reached()[: self.ages] / arm.count
+        found = np.zeros(self.ages)
+        for last in range(1, self.ages + 1):
+            found[last - 1] = np.sqrt(np.square(_errors(arm, self.curve[:last], 1 / shares[:last])).sum()) / arm.count
+        return found
+
+
+def _inverse(normal: float, bend: float) -> float:
+    """The z of which z + b z^2 + b^2 z^3 / 3 + b / 2 is this number; it equals ((1 + b z)^3 - 1) / (3 b) + b / 2."""
+    if abs(bend) < ROUNDING:
+        return normal
+    return float((np.cbrt(1 + 3 * bend * (normal - bend / 2)) - 1) / bend)
+
+
+def estimate(arm: ArmAges, ages: int | None = None) -> OpenValue:
+    """The value of an arm within its first ages: those that enough decisions have reached, or as many as asked for."""
+    ages = arm.usable() if ages is None else ages
+    count, reached = arm.count, arm.reached()[:ages]
+    within = arm.age < ages
+    whole = within & (arm.age < arm.observed[arm.row])
+    curve = np.bincount(arm.age[whole], weights=arm.amount[whole], minlength=ages)[:ages] / reached
+    shares = reached / count
+    errors = _errors(arm, curve, 1 / shares) / count
+    spread = _errors(arm, curve, 1 / shares - 1)
+    begun = float(arm.amount[within & ~whole].sum())
+    return OpenValue(
+        ages=ages,
+        curve=curve,
+        value=float(curve.sum()),
+        errors=errors,
+        paid=float(arm.amount[within].sum()),
+        outstanding=float(((count - reached) * curve).sum()) - begun,
+        outstanding_error=float(np.sqrt(np.square(spread).sum() + _unseen_variance(arm, ages))),
+    )
+
+
+def _errors(arm: ArmAges, curve: Floats, factors: Floats) -> Floats:
+    """For each decision the sum over its observed ages of (x_ia - m_a) times a factor of the age."""
+    ages = len(curve)
+    observed = np.minimum(arm.observed, ages)
+    whole = arm.age < observed[arm.row]
+    paid = np.bincount(arm.row[whole], weights=arm.amount[whole] * factors[arm.age[whole]], minlength=arm.count)
+    expected = np.append(0.0, np.cumsum(curve * factors))
+    errors: Floats = paid - expected[observed]
+    return errors
+
+
+def _unseen_variance(arm: ArmAges, ages: int) -> float:
+    """The variance of what open decisions have yet to pay: that of the same ages of decisions of which all is known."""
+    observed = np.minimum(arm.observed, ages)
+    is_complete = observed == ages
+    number = np.cumsum(is_complete) - 1
+    chosen = is_complete[arm.row] & (arm.age < ages)
+    complete = int(is_complete.sum())
+    open_by_age = np.bincount(observed[~is_complete], minlength=ages)[:ages]
+    total, tails = 0.0, np.zeros(complete)
+    rows, age, amount = number[arm.row[chosen]], arm.age[chosen], arm.amount[chosen]
+    order = np.argsort(-age, kind="stable")
+    rows, age, amount = rows[order], age[order], amount[order]
+    ends = np.searchsorted(-age, -np.arange(ages), side="right")
+    done = 0
+    for seen in range(ages - 1, -1, -1):
+        np.add.at(tails, rows[done : ends[seen]], amount[done : ends[seen]])
+        done = ends[seen]
+        if open_by_age[seen]:
+            total += open_by_age[seen] * float(tails.var(ddof=1))
+    return total
