@@ -84,7 +84,9 @@ class ArmAnswer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Displayed):
-    """What a log says about its arms; get one from `answer`, which has an example.
+    """What a log says about its arms.
+
+    Get one from `answer`, which has an example.
 
     Parameters
     ----------
