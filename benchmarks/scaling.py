@@ -29,8 +29,8 @@ from distributed import Client
 from tpstream import Scenario, Study, compare
 from tpstream.experiment import executors as chunker
 from tpstream.experiment.executors import dask_executor
+from tpstream.experiment.plan import Chunk
 from tpstream.experiment.store import NAME, RunResult, Store
-from tpstream.experiment.worker import Chunk
 
 WORKERS = 2
 SCENARIO = "setting-2-200-20"

@@ -17,10 +17,9 @@ from studies import TOML, finish, kept_runs, small, start_python
 
 from tpstream import Scenario, compare, load_plugin
 from tpstream.experiment import compare as compare_module, executors
-from tpstream.experiment.executors import dask_executor
+from tpstream.experiment.executors import FinishedChunk, dask_executor
 from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, Store
-from tpstream.experiment.worker import FinishedChunk
 from tpstream.model.errors import StudyError
 from tpstream.model.notes import NOTES
 

@@ -14,8 +14,8 @@ from studies import small, start_python
 
 from tpstream import compare, load_plugin
 from tpstream.experiment import executors
+from tpstream.experiment.plan import StudyPolicy
 from tpstream.experiment.sending import policy_obstacle, processes_obstacle, sinks_obstacle
-from tpstream.experiment.worker import StudyPolicy
 from tpstream.model.events import Events
 from tpstream.model.notes import NOTES
 from tpstream.policies.base import PolicyForm, SharedPolicy

@@ -19,11 +19,10 @@ from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
 from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import Origin, export, open_folder, origin_of
-from tpstream.experiment.plan import Plan, list_work, make_plan
+from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
 from tpstream.experiment.store import FailedRun, Records, Store
-from tpstream.experiment.worker import Chunk
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger
 from tpstream.policies import POLICIES

@@ -1,26 +1,27 @@
-"""How a study's runs are cut into chunks, and who runs these.
+"""How a study's runs are cut into chunks, who runs these, and the function that does.
 
 Chunks are long enough to be worth sending to a worker, and short enough to be shared out evenly. They are run by this
 process, a pool of processes, Dask workers, or any executor that a user brings.
 """
 
 import math
+import pickle
 import signal
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
+from tpstream.experiment.plan import Chunk
 from tpstream.experiment.sending import Obstacle
-from tpstream.experiment.store import RunResult
-from tpstream.experiment.worker import Chunk, FinishedChunk, PackedChunk, run_chunk
+from tpstream.experiment.store import RunResult, pack
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.notes import logger
-from tpstream.run.loop import error_line
+from tpstream.run.loop import error_line, run_policies
 from tpstream.run.options import Progress
 from tpstream.scenario.plugins import check_unchanged
 
@@ -52,6 +53,41 @@ CRASHES = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBU
 """The signals that end a process whose memory was damaged."""
 OUT_OF_BOUNDS = "a compiled policy may have used an index out of bounds: repeat with --debug, which names file and line"
 """What such an end mostly means."""
+
+
+@dataclass(frozen=True, eq=False)
+class PackedChunk:
+    """A chunk that reaches another process as bytes, so that what is wrong with it is told there by `run_chunk`."""
+
+    chunk: Chunk
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        """Send the packed chunk."""
+        return bytes, (pickle.dumps(self.chunk),)
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedChunk:
+    """The results of a chunk, and the seconds that all of it took."""
+
+    results: list[RunResult]
+    seconds: float
+
+
+def run_chunk(work: Chunk | PackedChunk | bytes, progress: Progress | None = None) -> FinishedChunk:
+    """Do all runs of a chunk, in this process; a `PackedChunk` is bytes by now."""
+    chunk: Chunk = pickle.loads(work) if isinstance(work, bytes) else work  # type: ignore[assignment] # noqa: S301 (ours)
+    began = time.perf_counter()
+    options = replace(chunk.options, progress=progress)
+    choices = [policy.choice for policy in chunk.policies]
+    results = []
+    for run in chunk.runs:
+        found = run_policies(chunk.world.scenario, choices, chunk.seed, run, chunk.rounds, options)
+        results += [
+            RunResult(key, run, pack(one.measures), one.seconds, one.failure)
+            for key, one in zip(chunk.keys, found, strict=True)
+        ]
+    return FinishedChunk(results, time.perf_counter() - began)
 
 
 class Chunker:

@@ -9,7 +9,7 @@ from concurrent import futures
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tpstream.experiment.worker import StudyPolicy
+from tpstream.experiment.plan import StudyPolicy
 from tpstream.policies.base import SharedPolicy
 from tpstream.run.options import RunOptions, SinkChoice
 from tpstream.scenario.source_code import find_anew
