@@ -23,7 +23,7 @@ demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: tab
 	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --report logs/demo/report.html --force
 	$(BIN)/tpstream view logs/demo/*.run-000.arrows --out logs/demo/explorer.html
 
-paper: $(VENV)/installed  ## The whole paper again, 50 runs (six minutes on 2 cores): docs/reproduction.md
+paper: $(VENV)/installed  ## The whole paper again, 50 runs (270 s of processor time): docs/reproduction.md
 	$(BIN)/tpstream paper
 
 docs: $(VENV)/installed-dev  ## The documentation as a site: build/docs/index.html

@@ -170,7 +170,7 @@ def short_runs(runs: int) -> None:
         began = time.perf_counter()
         found = compare(scenario, runs=runs, jobs=WORKERS, folder=folder)
         wall = time.perf_counter() - began
-        work = sum(float(seconds.sum()) for seconds in found.seconds.values())
+        work = float(found.times()["seconds"].sum())
         again = time.perf_counter()
         compare(scenario, runs=runs, jobs=WORKERS, folder=folder)
         again = time.perf_counter() - again
