@@ -13,11 +13,11 @@ PAGE = (DOCS / "own-data.md").read_text("utf-8")
 
 
 def test_the_way_from_two_tables_to_a_log(tmp_path: Path) -> None:
-    """The files, saved under the names that the page gives, can be imported, checked and shown; the map is valid."""
+    """The files, saved under the names of the page, can be imported, checked, shown and asked; the map is valid."""
     texts = blocks(PAGE, "text")
     for name, text in (("offers.csv", texts[0]), ("payments.csv", texts[1]), ("visits.csv", texts[3])):
         (tmp_path / name).write_text(text)
-    for command in [line for block in blocks(PAGE, "sh")[:2] for line in block.splitlines()]:
+    for command in [line for block in blocks(PAGE, "sh")[:3] for line in block.splitlines()]:
         assert tpstream(tmp_path, command)
     imported = read_log(tmp_path / "shop.arrows").header.imported
     assert imported is not None

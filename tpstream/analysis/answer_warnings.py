@@ -48,9 +48,10 @@ def _traffic(table: AgeTable) -> list[str]:
 
 def _late_starts(table: AgeTable) -> list[str]:
     """Arms whose first decision is much later than that of the first arm."""
-    starts = {name: float(arm.made[0]) for name, arm in zip(table.header.arms, table.arms, strict=True) if arm.count}
-    first = min(starts.values())
-    whole = max(float(arm.made[-1]) for arm in table.arms if arm.count) - first
+    arms = {name: arm for name, arm in zip(table.header.arms, table.arms, strict=True) if arm.count >= FEWEST}
+    starts = {name: float(arm.made[0]) for name, arm in arms.items()}
+    first = min(starts.values(), default=0.0)
+    whole = max((float(arm.made[-1]) for arm in arms.values()), default=0.0) - first
     return [
         f"arm {name!r} started {count_of(start - first, table.header.time_unit)} later than the first one: "
         f"its decisions are of another time"

@@ -1,4 +1,4 @@
-"""Commands that prepare data sets for simulation: data spotify and data actg175."""
+"""Commands that prepare data sets: data spotify and data actg175 for simulation, data cdnow for an import."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from tpstream.cli.output import print_table
 
 data = typer.Typer(
     name="data",
-    help="Turn a data set that tpstream may not distribute into a trace and a scenario.",
+    help="Turn a data set that tpstream may not distribute into a trace and a scenario, or into tables to import.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -114,3 +114,40 @@ def actg175(
     if not quiet:
         typer.echo(f"trace:    {done.trace}")
         typer.echo(f"scenario: {done.scenario}")
+
+
+@dataset(
+    "cdnow --out data && tpstream import data/customers.csv data/purchases.csv --map data/cdnow.map.toml --window 36w "
+    "--until 1997-09-27 --out cdnow.arrows"
+)
+def cdnow(
+    *,
+    out: Annotated[Path, option("--out -o FOLDER", "Where the two tables and their map go.")] = Path(),
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn the purchases of CDNOW's customers, as they are in the package lifetimes, into two tables to import.
+
+    A decision is a customer's first purchase, with one, two or more CDs; it is paid by later purchases, in dollars.
+    """
+    from tpstream.datasets.cdnow import ARMS, prepare
+
+    done = prepare(out, force=force)
+    paid = done.purchases.merge(done.customers[["customer", "first_purchase"]], on="customer")
+    rows = []
+    for name in ARMS:
+        own = done.customers["first_purchase"] == name
+        spent = paid.loc[paid["first_purchase"] == name, "dollars"]
+        rows.append(
+            {
+                "arm": name,
+                "customers": f"{own.sum():,}",
+                "purchases": f"{len(spent):,}",
+                "dollars": f"{spent.sum():,.0f}",
+            }
+        )
+    print_table(rows)
+    if not quiet:
+        typer.echo(f"customers: {done.customers_file}")
+        typer.echo(f"purchases: {done.purchases_file}")
+        typer.echo(f"map:       {done.map_file}")

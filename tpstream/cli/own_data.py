@@ -235,14 +235,15 @@ def _show_answer(found: "Answer") -> None:
         for row in records(found.frame())
     ]
     money = f" in {currency}" if currency else ""
-    print_table(rows, title=f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)")
+    within = f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)"
+    print_table(rows, title=within if found.ages else f"what was paid so far{money}")
     differences = [
         {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
         for row in records(found.differences())
     ]
     if differences:
         print_table(differences)
-    if found.ages < found.table.periods:
+    if 0 < found.ages < found.table.periods:
         whole = count_of(found.table.periods, found.unit)
         typer.echo(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
     if found.clear_since is not None:

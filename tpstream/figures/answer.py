@@ -28,7 +28,7 @@ def answer_figure(path: str | Path | None, answer: "Answer") -> "Figure":
         ages, times, bars = figure.subplots(1, 3)
         name = header.scenario.get("name", Path(answer.log).name)
         figure.suptitle(f"{name}: what a decision pays in the end", x=0.01, ha="left", fontweight="bold")
-        _draw_ages(ages, answer, colours)
+        ends = _draw_ages(ages, answer, colours)
         ages.set(xlabel=f"age ({answer.unit}s)", ylabel=f"paid per decision up to this age{unit}")
         _draw_times(times, answer, colours)
         times.set(xlabel=f"time ({answer.unit}s)", ylabel=f"value per decision, {LEVEL:.0%} interval{unit}")
@@ -36,11 +36,13 @@ def answer_figure(path: str | Path | None, answer: "Answer") -> "Figure":
         bars.set(ylabel=f"paid, and outstanding (hatched){unit}")
         for axes in (ages, times, bars):
             style.draw_grid(axes)
+        if ends:
+            style.label_lines(ages, ends, colours)
     return figure
 
 
-def _draw_ages(axes: "Axes", answer: "Answer", colours: dict[str, str]) -> None:
-    """What is paid up to each age, with a band of one and of two standard errors where intervals are given."""
+def _draw_ages(axes: "Axes", answer: "Answer", colours: dict[str, str]) -> dict[str, float]:
+    """What is paid up to each age, with a 95 % band where intervals are given; where the lines end."""
     ends = {}
     for one, arm in zip(answer.arms, answer.table.arms, strict=True):
         if one.estimate is None:
@@ -51,7 +53,7 @@ def _draw_ages(axes: "Axes", answer: "Answer", colours: dict[str, str]) -> None:
             half = 1.96 * np.append(0.0, one.estimate.curve_errors(arm))
             axes.fill_between(np.arange(len(curve)), curve - half, curve + half, color=colours[one.arm], alpha=0.15)
         ends[one.arm] = float(curve[-1])
-    style.label_lines(axes, ends, colours)
+    return ends
 
 
 def _draw_times(axes: "Axes", answer: "Answer", colours: dict[str, str]) -> None:
