@@ -189,7 +189,7 @@ def sweep_report(sweep: Sweep, *, log_values: bool | None = None, log_y: bool = 
     caption = f"Final pseudo-regret over the values of {sweep.paths[0]}{unit}; bands or bars are 95 % intervals."
     return make_report(
         f"{sweep.name}: sweep over {varied}",
-        f"What does {varied} do to the regret of {listed(policies)} in {sweep.name}? Which policy loses least where?",
+        f"How does what {listed(policies)} lose in {sweep.name} depend on {varied}? Which policy loses least where?",
         [
             findings_section(sweep_findings(sweep), [origin]),
             Section(
@@ -267,12 +267,12 @@ def _league_results(league: League) -> list[Block]:
     table = [show_row("league", _timeless(row)) for row in league.table().to_dict("records")]
     caption = (
         "What each policy loses in each world: 0 % is nothing, 100 % is what fixed randomisation loses, which learns "
-        "nothing. Framed cells cannot be told apart from the best one."
+        "nothing."
     )
     return [
         Picture(league.plot(), caption),
         Table(table, "All worlds; the policy that loses least in its worst world comes first"),
-        Table(_first_by_world(league), "World by world: those first, than whom nobody loses less beyond chance"),
+        Table(_first_by_world(league), "World by world: first are the policies that no other one beats beyond chance"),
         Table(refused, "Policies that could not take part"),
     ]
 
