@@ -64,5 +64,6 @@ def _kinds(scenario: Scenario) -> str:
     """What is used of each kind, in short."""
     delays = listed([delay.kind for delay in scenario.delays]) or "none"
     window = [] if scenario.window is None else [f"Window: {count_of(scenario.window, scenario.time_unit)}."]
+    shown = [] if scenario.reveal == "all" else [f"Feedback that is shown: {scenario.reveal}."]
     found = [f"Rewards: {scenario.rewards.kind}.", f"Arrivals: {scenario.arrivals.kind}.", f"Delays: {delays}."]
-    return " ".join([*found, *window])
+    return " ".join([*found, *window, *shown])
