@@ -6,10 +6,10 @@ from typing import Any
 import literal_policies
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from parity import losing_worlds
-from policy_variants import PRIOR, TRIED, Tried, complete, label
-from worlds import floats, run_world, table_world, table_worlds
+from policy_variants import TRIED, TRIED_IN_TWO, Tried, complete, label
+from worlds import floats, run_world, table_worlds
 
 from tpstream.model.world import Purpose, World, open_stream
 from tpstream.policies import POLICIES
@@ -58,9 +58,11 @@ def test_the_same_where_rewards_tie(tried: Tried, case: tuple[World, int]) -> No
     assert first_mismatch(world, name, complete(keys, groups, grouped=grouped)) is None
 
 
-def test_a_prior_by_hand() -> None:
-    """A prior with correlated noise and without any scale of the maxima gives the posterior of the formulas."""
-    table = np.random.default_rng(3).random((3, 40, 4))
-    assert (
-        first_mismatch(table_world(table, 40, groups=2), "progressive-thompson", {"groups": 2, "prior": PRIOR}) is None
-    )
+@pytest.mark.parametrize("tried", TRIED_IN_TWO, ids=label)
+@settings(max_examples=EXAMPLES)
+@given(world=losing_worlds())
+def test_caps_and_priors_that_are_given(tried: Tried, world: World) -> None:
+    """Every index and decision with lists of caps, and with a prior with correlated noise and without any scale."""
+    assume(world.problem.span % 2 == 0)
+    name, keys, _ = tried
+    assert first_mismatch(world, name, keys) is None

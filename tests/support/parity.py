@@ -120,10 +120,11 @@ def run_all(case: Case) -> tuple[Outcome, Outcome, Outcome]:
 def first_difference(case: Case) -> str | None:
     """Where the compiled engine first differs from SimPy, in an event, an index, a decision or an error; or None.
 
-    In the paper's world a log without indices is made by another loop, which is compared, too.
+    A replay of SimPy's events must decide the same, too. In the paper's world a log without indices is made by another
+    loop, which is compared as well.
     """
     reference, logged, bare = run_all(case)
-    found = difference(reference, logged, bare)
+    found = difference(reference, logged, bare) or _different_replay(case, reference)
     if found is not None or not case.world.timing.plain:
         return found
     dense = run_compiled(case, log=True, indices=False)
@@ -161,6 +162,14 @@ def _different_end(how: str, expected: Outcome, found: Outcome) -> str | None:
         return f"{how}: {expected.error}, compiled {found.error}"
     row = different_row(expected.arms, found.arms)
     return None if row is None else f"{how}: the decision of round {row + 1}"
+
+
+def _different_replay(case: Case, expected: Outcome) -> str | None:
+    """The first decision that a replay of the events makes in another way."""
+    if expected.events is None:
+        return None
+    found = make_runner(case).follow(expected.events)
+    return None if found is None else f"replay: event {found[0]} is of another arm, {found[1]}"
 
 
 def different_row(expected: Floats | Ints | Bytes, found: Floats | Ints | Bytes) -> int | None:

@@ -14,6 +14,7 @@ PRIOR = {
     "noise": [[1.0, -0.3], [-0.3, 0.5]],
 }
 GROUPED: dict[str, list[Keys]] = {
+    "delayed-ucb1": [{}, {"start": "random"}],
     "tp-ucb-fr": [{}, {"caps": {"a": 0.7, "b": 2.5}}, {"groups": "auto"}],
     "tp-ucb-pooled": [{}, {"safe": True}, {"caps": {"a": 1.5, "b": 0.5}}],
     "tp-ucb-fr-exact": [{}, {"form": "value"}, {"caps": {"a": 2.0, "b": 1.0}}],
@@ -30,6 +31,13 @@ GROUPED: dict[str, list[Keys]] = {
     "explore-then-commit": [{"hears": "groups", "tries": 2}],
 }
 """With a number of groups besides."""
+TWO_GROUPS: dict[str, list[Keys]] = {
+    "tp-ucb-fr": [{"caps": [0.75, 0.25]}],
+    "tp-ucb-pooled": [{"caps": [0.2, 0.8], "safe": True}],
+    "tp-ucb-fr-exact": [{"caps": [0.6, 0.4]}, {"caps": [0.0, 1.0], "form": "value"}],
+    "progressive-thompson": [{"prior": PRIOR, "hears": hears} for hears in ("parts", "first", "closed", "pull")],
+}
+"""With two groups, which is what they are about."""
 OTHERS: dict[str, list[Keys]] = {
     "delayed-ucb1": [{}, {"start": "random"}, {"groups": "auto"}],
     "delayed-kl-ucb": [{}, {"start": "random", "extra": 0.0}],
@@ -49,12 +57,16 @@ TRIED: list[Tried] = [
     *((name, keys, True) for name, several in GROUPED.items() for keys in several),
     *((name, keys, False) for name, several in OTHERS.items() for keys in several),
 ]
+TRIED_IN_TWO: list[Tried] = [
+    (name, {"groups": 2, **keys}, False) for name, several in TWO_GROUPS.items() for keys in several
+]
 """Every policy with each of its parameters, and whether groups are to be given besides."""
 
 
 def label(tried: Tried) -> str:
     """A name for a test."""
-    return ":".join([tried[0], *(f"{key}={value}" for key, value in tried[1].items() if key != "prior" or value)])
+    keys = {key: "given" if value is PRIOR else value for key, value in tried[1].items()}
+    return ":".join([tried[0], *(f"{key}={value}" for key, value in keys.items()), *(["groups"] if tried[2] else [])])
 
 
 def complete(keys: Keys, groups: int, *, grouped: bool) -> Keys:
@@ -66,8 +78,8 @@ def parameters(form: SharedPolicy, span: int) -> st.SearchStrategy[Parameters]:
     """Any of the parameters of a policy, any groups and any way to break ties."""
     divisors = st.sampled_from([number for number in range(1, span + 1) if span % number == 0])
     mine = [tried for tried in TRIED if tried[0] == form.name]
-    if form.name == "progressive-thompson" and span % 2 == 0:
-        mine.append((form.name, {"groups": 2, "prior": PRIOR}, True))
+    if span % 2 == 0:
+        mine += [tried for tried in TRIED_IN_TWO if tried[0] == form.name]
     build: Callable[..., Parameters] = lambda tried, groups, ties: form.parameters(  # noqa: E731
         **complete(tried[1], groups, grouped=tried[2]), ties=ties
     )

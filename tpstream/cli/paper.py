@@ -27,8 +27,10 @@ def check_report(path: Path) -> Path:
 @command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
     what: Annotated[
-        Literal["settings", "policies"],
-        typer.Argument(help="The paper's settings, or the regrets of all policies on Setting 1."),
+        Literal["settings", "policies", "impatient"],
+        typer.Argument(
+            help="The paper's settings; the regrets of all policies on Setting 1; or the world of Impatient Bandits."
+        ),
     ] = "settings",
     *,
     setting: Annotated[
@@ -36,7 +38,8 @@ def paper(
         option("--setting NAME", "1, 2, 2.1, 2.2, 2.3, 4, 5 or spotify; repeat for more.", default="all"),
     ] = None,
     runs: Annotated[
-        int | None, option("--runs -n N", "Runs of every policy.", default="50, of policies 20", least=1)
+        int | None,
+        option("--runs -n N", "Runs of every policy; worlds of Impatient Bandits.", default="50, else 20", least=1),
     ] = None,
     seed: Seed = None,
     jobs: Jobs = None,
@@ -67,9 +70,10 @@ def paper(
     """Run the paper's settings again and write what agrees with its numbers and what does not.
 
     With `policies`: run all policies on Setting 1 and compare their regrets with those of an independent simulator.
+    With `impatient`: draw worlds as McDonald et al. (KDD 2023) did, fit the prior, and compare with their regrets.
     """
-    if what == "policies":
-        _compare_policies(runs, seed, cores(jobs), horizon, quiet=quiet)
+    if what != "settings":
+        _compare_others(what, runs, seed, cores(jobs), horizon, quiet=quiet)
         return
     from tpstream.paper.report import promises, write_report
     from tpstream.paper.reproduction import reproduce
@@ -104,26 +108,36 @@ def paper(
         typer.echo(f"report: {files[0]}{beside}")
 
 
-def _compare_policies(runs: int | None, seed: int | None, jobs: int, horizon: int | None, *, quiet: bool) -> None:
-    """Print the regrets of all policies beside the published ones; the exit code is 1 if one of them disagrees."""
+def _compare_others(
+    what: str, runs: int | None, seed: int | None, jobs: int, horizon: int | None, *, quiet: bool
+) -> None:
+    """Print our numbers beside published ones; the exit code is 1 if one of them disagrees."""
+    from tpstream.paper.impatient import ROUNDS, WORLDS, impatient_agreement
     from tpstream.paper.policies import NEAR, RUNS, SEED, policy_agreement
 
-    runs, seed = RUNS if runs is None else runs, SEED if seed is None else seed
-    with show_progress("Setting 1", show=not quiet) as progress:
-        table = policy_agreement(runs=runs, seed=seed, jobs=jobs, horizon=horizon, progress=progress)
+    seed = SEED if seed is None else seed
+    if what == "policies":
+        runs = RUNS if runs is None else runs
+        title, digits = f"final regret on Setting 1, {runs} runs", 0
+        with show_progress("Setting 1", show=not quiet) as progress:
+            table = policy_agreement(runs=runs, seed=seed, jobs=jobs, horizon=horizon, progress=progress)
+    else:
+        runs = WORLDS if runs is None else runs
+        title, digits = f"Impatient Bandits, {runs} worlds: sums of the prior, and average regret of a pull", 3
+        rounds = ROUNDS if horizon is None else horizon
+        with show_progress("Impatient Bandits", show=not quiet) as progress:
+            table = impatient_agreement(worlds=runs, seed=seed, jobs=jobs, rounds=rounds, progress=progress)
     rows = [
         {
-            "policy": row["policy"],
-            "regret": f"{row['ours']:,.0f} ± {row['half']:,.0f}",
-            "published": f"{row['published']:,.0f}"
-            + ("" if math.isnan(row["published_half"]) else f" ± {row['published_half']:,.0f}"),
+            "what": row["what"],
+            "ours": f"{row['ours']:,.{digits}f} ± {row['half']:,.{digits}f}",
+            "published": f"{row['published']:,.{digits}f}"
+            + ("" if math.isnan(row["published_half"]) else f" ± {row['published_half']:,.{digits}f}"),
             "standard errors apart": f"{row['errors']:+.1f}",
             "agrees": "yes" if row["agrees"] else "no",
         }
         for row in table.to_dict("records")
     ]
-    print_table(
-        rows, title=f"final regret on Setting 1, {runs} runs; numbers agree within {NEAR:g} combined standard errors"
-    )
+    print_table(rows, title=f"{title}; numbers agree within {NEAR:g} combined standard errors")
     if horizon is None and not table["agrees"].all():
         raise typer.Exit(1)

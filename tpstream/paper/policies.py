@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.experiment.compare import compare
+from tpstream.paper.agreement import compare_numbers, mean_and_half
 from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario
 
@@ -19,7 +20,6 @@ SEED = 20230806
 RUNS = 20
 NEAR = 3.0
 """Standard errors within which two numbers agree."""
-Z95 = 1.96
 
 
 class Published(NamedTuple):
@@ -65,19 +65,19 @@ def policy_agreement(
     Returns
     -------
     DataFrame
-        A row for each policy: `ours` and `published` with `half` and `published_half`, `errors` (the difference in
-        combined standard errors) and `agrees`.
+        A row for each policy, `what`: `ours` and `published` with `half` and `published_half`, `errors` (the difference
+        in combined standard errors) and `agrees`.
     """
     scenario = Scenario.load("setting-1")
     scenario = scenario if horizon is None else scenario.with_(horizon=horizon)
     study = compare(scenario, [one.policy for one in PUBLISHED], runs=runs, seed=seed, jobs=jobs, progress=progress)
     finals = {policy: study.counts[policy][:, -1] @ (scenario.means.max() - scenario.means) for policy in study.counts}
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for one in PUBLISHED:
-        mine = finals[one.policy]
-        error = float(np.std(mine, ddof=1) / np.sqrt(len(mine)))
-        other = error if np.isnan(one.half) else one.half / Z95
-        errors = (float(mine.mean()) - one.regret) / float(np.hypot(error, other))
-        rows.append((one.policy, mine.mean(), Z95 * error, one.regret, one.half, errors, abs(errors) <= NEAR))
-    columns = ["policy", "ours", "half", "published", "published_half", "errors", "agrees"]
-    return pd.DataFrame(rows, columns=columns)
+        mean, half = mean_and_half(finals[one.policy])
+        rows.append((one.policy, mean, half, one.regret, half if np.isnan(one.half) else one.half))
+    table = compare_numbers(rows, ["what"])
+    return table.assign(
+        published_half=[one.half for one in PUBLISHED],
+        agrees=table["errors"].abs() <= NEAR,
+    )

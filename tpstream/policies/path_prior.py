@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tpstream.model.arrays import Floats
+from tpstream.model.display import counted
 from tpstream.model.errors import PolicyError
 
 TOLERANCE = 1e-8
@@ -94,7 +95,8 @@ def fit_prior(traces: Mapping[str, Floats] | Iterable[Floats], *, groups: int | 
     Parameters
     ----------
     traces : mapping or iterable of arrays
-        For each arm the parts of its pulls, of shape (pulls, span).
+        For each arm the parts of its pulls, of shape (pulls, span). They are read one by one, so that a generator
+        needs the memory of a single arm.
     groups : int, optional
         Add up the parts in this many equal groups, which are the coordinates then; by default every part is one.
 
@@ -115,29 +117,35 @@ def fit_prior(traces: Mapping[str, Floats] | Iterable[Floats], *, groups: int | 
     >>> [round(number, 1) for number in fit_prior(arms, groups=2).mean]
     [4.0, 4.0]
     """
-    tables = [np.asarray(table, dtype=np.float64) for table in _values(traces)]
-    if len(tables) < 2:  # noqa: PLR2004 (a covariance needs two)
-        raise PolicyError(f"fit_prior: {len(tables)} arms tell nothing of how arms differ; give at least 2")
-    span = tables[0].shape[-1]
-    if any(table.ndim != 2 or len(table) < 2 or table.shape[1] != span for table in tables):  # noqa: PLR2004
-        raise PolicyError("fit_prior: every arm needs at least 2 pulls with the same number of parts; leave out others")
-    if not all(np.isfinite(table).all() for table in tables):
-        raise PolicyError("fit_prior: a part is missing or infinite; leave out pulls that are not complete")
-    if span % (groups or span):
-        raise PolicyError(f"fit_prior: groups = {groups} does not divide the span {span}; use a divisor of it")
-    tables = [table.reshape(len(table), groups or span, -1).sum(axis=2) for table in tables]
-    means = np.array([table.mean(axis=0) for table in tables])
-    noise = np.mean([np.atleast_2d(np.cov(table, rowvar=False)) for table in tables], axis=0)
-    covariance = np.atleast_2d(np.cov(means, rowvar=False))
+    means: list[Floats] = []
+    noises: list[Floats] = []
+    for table in traces.values() if isinstance(traces, Mapping) else traces:
+        grouped = _grouped(np.asarray(table, dtype=np.float64), groups)
+        if means and len(grouped[0]) != len(means[0]):
+            raise PolicyError("fit_prior: every arm must have the same number of parts; leave out others")
+        means.append(grouped.mean(axis=0))
+        noises.append(np.atleast_2d(np.cov(grouped, rowvar=False)))
+    if len(means) < 2:  # noqa: PLR2004 (a covariance needs two)
+        raise PolicyError(f"fit_prior: {counted(len(means), 'arm')} cannot tell how arms differ; give at least 2")
+    noise, covariance = np.mean(noises, axis=0), np.atleast_2d(np.cov(means, rowvar=False))
     return PathPrior(
-        mean=tuple(means.mean(axis=0).tolist()),
+        mean=tuple(np.mean(means, axis=0).tolist()),
         covariance=tuple(map(tuple, ((covariance + covariance.T) / 2).tolist())),
         noise=tuple(map(tuple, ((noise + noise.T) / 2).tolist())),
     )
 
 
-def _values(traces: Mapping[str, Floats] | Iterable[Floats]) -> Iterable[Floats]:
-    return traces.values() if isinstance(traces, Mapping) else traces
+def _grouped(table: Floats, groups: int | None) -> Floats:
+    """The pulls of one arm, checked, with the sums of their groups as columns."""
+    if table.ndim != 2 or len(table) < 2:  # noqa: PLR2004
+        raise PolicyError("fit_prior: every arm needs a table of at least 2 pulls, one in each row; leave out others")
+    if not np.isfinite(table).all():
+        raise PolicyError("fit_prior: a part is missing or infinite; leave out pulls that are not complete")
+    span = table.shape[1]
+    if span % (groups or span):
+        raise PolicyError(f"fit_prior: groups = {groups} does not divide the span {span}; use a divisor of it")
+    summed: Floats = table.reshape(len(table), groups or span, -1).sum(axis=2)
+    return summed
 
 
 def default_prior(groups: int) -> PathPrior:
