@@ -77,7 +77,7 @@ def test_engines_agree_for_long(policy: str) -> None:
     assert first_difference(case_of(scenario.build_world(1, 0), policy)) is None
 
 
-@pytest.mark.parametrize("policy", [name for name in EVERY if not (INTERPRETED and "thompson" in str(name))])
+@pytest.mark.parametrize("policy", EVERY)
 @settings(max_examples=6)
 @given(SEVERAL)
 def test_engines_agree_over_blocks(policy: str, data: st.DataObject) -> None:
@@ -116,7 +116,7 @@ def test_engines_agree_at_real_times(world: World) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", BUILTIN)
+@pytest.mark.parametrize("policy", EVERY)
 @settings(max_examples=MANY // 10)
 @given(SEVERAL)
 def test_policies_agree_at_real_times(policy: str, data: st.DataObject) -> None:

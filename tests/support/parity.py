@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numba
 import numpy as np
 import policy_variants
 from hypothesis import strategies as st
@@ -40,6 +41,7 @@ BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle"
 """The policies that every test of parity runs compiled; the others do so in `make verify`."""
 SHOWN = ("indices", "probability", "probabilities")
 """The optional columns by which the engines are compared."""
+JIT_IS_OFF = bool(numba.config.DISABLE_JIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,11 @@ class Outcome:
     state: Any
 
 
+def shown_columns(case: Case) -> tuple[str, ...]:
+    """The optional columns of a case; without probabilities where quadrature as plain Python would take minutes."""
+    return SHOWN[:1] if JIT_IS_OFF and case.policy.show_probabilities else SHOWN
+
+
 def case_of(world: World, policy: str, **parameters: Any) -> Case:
     """A case with a built-in policy."""
     form = POLICIES.find(policy)
@@ -80,7 +87,7 @@ def case_of(world: World, policy: str, **parameters: Any) -> Case:
 def run_simpy(case: Case) -> Outcome:
     """The case in the reference engine, with a log and all indices."""
     policy, form = make_runner(case), case.policy
-    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, optional=SHOWN)
+    engine = SimpyEngine(case.world, policy, form.name, clairvoyant=form.clairvoyant, optional=shown_columns(case))
     arms, events, error = _follow(engine, log=True)
     return Outcome(arms, events, error, policy.state)
 
@@ -95,7 +102,7 @@ def make_runner(case: Case) -> Runner:
 def run_compiled(case: Case, *, log: bool, indices: bool = True) -> Outcome:
     """The case in the compiled engine: with a log that has indices through the general loop, else the plain one."""
     reader = DrawsReader(Draws(case.world))
-    optional = SHOWN if log and indices else ()
+    optional = shown_columns(case) if log and indices else ()
     engine = CompiledEngine(case.world, case.policy, case.parameters, reader, case.policy.name, optional=optional)
     arms, events, error = _follow(engine, log=log)
     return Outcome(arms, events, error, engine._state)
@@ -299,7 +306,7 @@ def lab_worlds(draw: st.DrawFn) -> World:
 @st.composite
 def cases(draw: st.DrawFn, form: SharedPolicy, worlds: st.SearchStrategy[World] | None = None) -> Case:
     """A random case for a policy; `worlds` default to small ones of every kind."""
-    world = draw(drawn_worlds() | recorded_worlds() if worlds is None else worlds)
+    world = draw(drawn_worlds() | losing_worlds() | recorded_worlds() if worlds is None else worlds)
     parameters = draw(parameters_for(form, world.problem.span))
     return Case(world, form.for_parameters(parameters), parameters)
 
