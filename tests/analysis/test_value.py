@@ -7,15 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import Command, tpstream
 from hypothesis import assume, given, strategies as st
 from scipy import stats
 from studies import small
 
 from tpstream import compare
-from tpstream.analysis.intervals import fieller_interval, recovery
+from tpstream.analysis.intervals import fieller_interval, is_informed, recovery
 from tpstream.cli.app import main
 from tpstream.model.errors import UnknownNameError
 
+__all__ = ["tpstream"]
 WAITING = np.array([100.0, 110.0, 90.0, 104.0])
 CLAIRVOYANT = np.array([40.0, 52.0, 38.0, 41.0])
 Numerators = st.lists(st.floats(-100, 100), min_size=5, max_size=5).map(np.array)
@@ -114,3 +116,29 @@ def test_a_folder_keeps_the_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(SystemExit):
         main()
     assert (tmp_path / "out" / "value.csv").read_text().startswith("policy,")
+
+
+def test_between_other_policies(tpstream: Command, tmp_path: Path) -> None:
+    """The scale may be that of one policy which hears more or less; `show` takes it from the last command."""
+    ends = ["progressive-thompson:hears=pull", "progressive-thompson:hears=closed"]
+    scale = ["--value", "--clairvoyant", ends[0], "--waiting", ends[1]]
+    out = str(tmp_path / "out")
+    words = ["compare", "setting-1", "-t", "150", "-n", "3", "-j", "1", "-p", "progressive-thompson", "--out", out]
+    told = json.loads(tpstream(*words, *scale, "--json").out)["value"]
+    assert [row["policy"] for row in told] == [*ends, "progressive-thompson"]
+    assert json.loads(tpstream("show", out, "--value", "--json").out)["value"] == told
+    study = compare(small(horizon=50), ["tp-ucb-ew"], runs=2, baselines=ends)
+    assert list(study.records) == [*ends, "tp-ucb-ew"]
+
+
+def test_ends_without_a_scale(tpstream: Command) -> None:
+    """They mean nothing without --value."""
+    assert "add --value" in tpstream("compare", "setting-1", "--waiting", "tp-ucb-ew").err
+
+
+@pytest.mark.parametrize(
+    ("policy", "informed"), [("ucb1", True), ("Oracle", True), ("p:hears=pull,groups=2", True), ("delayed-ucb1", False)]
+)
+def test_who_knows_too_much(policy: str, informed: bool) -> None:  # noqa: FBT001
+    """A policy that is shown totals is never what others are measured by, whatever its kind."""
+    assert is_informed(policy) is informed

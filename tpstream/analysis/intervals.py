@@ -37,6 +37,13 @@ CLAIRVOYANT, WAITING = "ucb1", "delayed-ucb1"
 """The kinds of policies whose regrets define what the delay costs."""
 INFORMED = ("oracle", "ucb1")
 """Kinds of policies that are told what no real policy can know: the means, or a pull's total at once."""
+SHOWN_TOTALS = "hears=pull"
+"""A parameter that makes a policy one of these."""
+
+
+def is_informed(policy: str) -> bool:
+    """Whether the policy of this label, as in "ucb1" or "progressive-thompson:hears=pull", knows too much."""
+    return policy.partition(":")[0].lower() in INFORMED or SHOWN_TOTALS in policy.replace(" ", "")
 
 
 @dataclass(frozen=True, eq=False)

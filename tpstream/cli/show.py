@@ -10,7 +10,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
-from tpstream.cli.study import Against, Value, show_places, show_study
+from tpstream.cli.study import Against, ValueFlags, show_places, show_study
 from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
@@ -31,7 +31,7 @@ def show(
     log_x: LogX = False,
     log_y: LogY = False,
     theory: Theory = False,
-    value: Value = False,
+    worth: ValueFlags,
     against: Against = None,
     report: Report = None,
     output: OutputFlags,
@@ -48,12 +48,12 @@ def show(
 
     stored = read_folder(folder)
     result = result_of(stored)
-    _refuse_what_does_not_fit(result, folder, {"--value": value, "--against": against, "--theory": theory})
+    _refuse_what_does_not_fit(result, folder, {"--value": worth.value, "--against": against, "--theory": theory})
     drawn = _drawn(stored, result, theory=theory and not (figure is report is None), log_x=log_x, log_y=log_y)
     told: dict[str, Any] = {}
     if isinstance(result, Study):
-        recovered = result.value(*_baselines(stored)) if value else None
-        told = {"against": against or _recorded_yardstick(stored, result), "value": recovered}
+        recovered = result.value(*_baselines(stored, result, worth)) if worth.value else None
+        told = {"against": against or _recorded(stored, result, "--against"), "value": recovered}
     if figure is not None:
         result.plot(figure, **drawn)
     if report is not None:
@@ -113,20 +113,23 @@ def _drawn(
     return {"log_values": log_x or None, "log_y": log_y} if isinstance(result, Sweep) else {}
 
 
-def _recorded_yardstick(stored: "StoredStudy", study: "Study") -> str | None:
-    """The policy that the study's last command named with --against; None if it named none."""
+def _recorded(stored: "StoredStudy", study: "Study", option: str) -> str | None:
+    """The policy that the study's last command named with this option; None if it named none."""
     words = shlex.split(stored.about["commands"][-1]) if stored.about["commands"] else []
-    named = [after for word, after in pairwise(words) if word == "--against"]
-    named += [word.removeprefix("--against=") for word in words if word.startswith("--against=")]
+    named = [after for word, after in pairwise(words) if word == option]
+    named += [word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}=")]
     return named[-1] if named and named[-1] in study.records else None
 
 
-def _baselines(stored: "StoredStudy") -> tuple[str, str]:
-    """The labels of the clairvoyant and of the waiting policy."""
-    from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
-
+def _baselines(stored: "StoredStudy", study: "Study", worth: ValueFlags) -> tuple[str, str]:
+    """The labels of the clairvoyant and of the waiting policy: those named, or those of the study's last command."""
     labels = {one.kind: label for label, one in reversed(stored.cells[0].policies.items())}
-    return labels.get(CLAIRVOYANT, CLAIRVOYANT), labels.get(WAITING, WAITING)
+    clairvoyant, waiting = worth.ends()
+    if worth.clairvoyant is None:
+        clairvoyant = _recorded(stored, study, "--clairvoyant") or labels.get(clairvoyant, clairvoyant)
+    if worth.waiting is None:
+        waiting = _recorded(stored, study, "--waiting") or labels.get(waiting, waiting)
+    return clairvoyant, waiting
 
 
 def _show_origin(stored: "StoredStudy", folder: Path, output: OutputFlags) -> None:

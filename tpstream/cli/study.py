@@ -51,13 +51,38 @@ MOST_FILES = 3
 """Result files that are named; the others are beside them."""
 
 
-Value = Annotated[
-    bool,
-    flag(
-        "--value",
-        "Say which fraction of the delay's cost (regret of delayed-ucb1 minus that of ucb1) each policy recovers.",
-    ),
-]
+@dataclass(frozen=True)
+class ValueFlags:
+    """Whether the value of partial information is asked for, and between which policies."""
+
+    value: Annotated[
+        bool,
+        flag(
+            "--value",
+            "Say which fraction of the delay's cost (regret of the waiting policy minus that of the clairvoyant one) "
+            "each policy recovers.",
+        ),
+    ] = False
+    clairvoyant: Annotated[
+        str | None,
+        option("--clairvoyant POLICY", "For --value: the policy that is told at once what pulls pay.", default="ucb1"),
+    ] = None
+    waiting: Annotated[
+        str | None,
+        option("--waiting POLICY", "For --value: the policy that waits for a pull's end.", default="delayed-ucb1"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if not self.value and (self.clairvoyant or self.waiting):
+            raise typer.BadParameter("--clairvoyant and --waiting say what --value is measured between; add --value")
+
+    def ends(self) -> tuple[str, str]:
+        """The clairvoyant and the waiting policy."""
+        from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
+
+        return self.clairvoyant or CLAIRVOYANT, self.waiting or WAITING
+
+
 Against = Annotated[
     str | None,
     option(
@@ -101,23 +126,21 @@ def compare(
     figure: Figure = None,
     log_x: LogX = False,
     theory: Theory = False,
-    value: Value = False,
+    worth: ValueFlags,
     against: Against = None,
     report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Compare policies over many runs: a table with 95 % intervals, and a figure of regret over time."""
-    from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
     from tpstream.experiment import compare as study_module
     from tpstream.model.errors import UnknownNameError
     from tpstream.scenario.bounds import scenario_bounds
     from tpstream.scenario.policy_choice import label_of, request_policies
 
     scenario, policies = study.load(), study.policies
+    ends = [label_of(scenario.policies, policies, end) for end in worth.ends()] if worth.value else []
     if against is not None:
-        known = [choice.label for choice in request_policies(scenario.policies, policies)]
-        if value:
-            known += [label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)]
+        known = [*(choice.label for choice in request_policies(scenario.policies, policies)), *ends]
         if against not in known:
             raise UnknownNameError("policy of this study (--against)", against, known)
     warnings = scenario.warnings(policies)
@@ -126,13 +149,13 @@ def compare(
     bounds = scenario_bounds(scenario, policies) if theory else ()
     with prepared(scenario.name, folder, output) as keywords:
         result = study_module.compare(
-            scenario, policies, rounds=rounds, baselines=value, **study.keywords(), **options.keywords(), **keywords
+            scenario, policies, rounds=rounds, baselines=ends, **study.keywords(), **options.keywords(), **keywords
         )
     if figure is not None:
         result.plot(figure, log_rounds=log_x, bounds=bounds)
     recovered = None
-    if value:
-        recovered = result.value(*(label_of(scenario.policies, policies, kind) for kind in (CLAIRVOYANT, WAITING)))
+    if worth.value:
+        recovered = result.value(*ends)
         if folder.out is not None:
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:

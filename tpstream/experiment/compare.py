@@ -88,7 +88,7 @@ def compare(
     jobs: int = 1,
     rounds: Sequence[int] = (),
     logs: str | Path | None = None,
-    baselines: bool = False,
+    baselines: bool | Sequence[str] = False,
     folder: str | Path | None = None,
     executor: Executor | None = None,
     **options: Unpack[RunKeywords],
@@ -115,8 +115,8 @@ def compare(
         A folder in which every run leaves its event log; see `simulate` for `log_format` (here "jsonl" by default) and
         `log_detail`.
     baselines
-        Add the clairvoyant and the waiting policy (`ucb1` and `delayed-ucb1`) where they are missing, so that
-        `Study.value` can tell what partial information is worth.
+        Add the clairvoyant and the waiting policy (`ucb1` and `delayed-ucb1`, or the two that are given here) where
+        they are missing, so that `Study.value` can tell what partial information is worth.
     folder
         Keeps every finished run, so that the same call goes on where it was interrupted, and gets the result files.
     executor
@@ -146,7 +146,7 @@ def compare(
     scenario = Scenario.load(scenario)
     asked = run_options(logs, **options)
     if baselines:
-        policies = with_kinds(scenario.policies, policies, [CLAIRVOYANT, WAITING])
+        policies = with_kinds(scenario.policies, policies, (CLAIRVOYANT, WAITING) if baselines is True else baselines)
     if runs == 1 and jobs >= 1 and first >= 0 and folder is None and executor is None:
         seed = scenario.seed if seed is None else seed
         study = run_once(scenario, request_policies(scenario.policies, policies), first, seed, rounds, asked)

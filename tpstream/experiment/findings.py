@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.analysis.intervals import INFORMED, paired
+from tpstream.analysis.intervals import is_informed, paired
 from tpstream.analysis.printed import amount, interval, show_value
 from tpstream.experiment.league import League
 from tpstream.experiment.result import Study
@@ -32,12 +32,8 @@ def study_findings(study: Study) -> list[str]:
     if study.no_best_arm is not None and sentence(study.no_best_arm) not in found:
         found.append(sentence(study.no_best_arm))
     if study.largest_regret > 0:
-        found += [_about_informed(row) for row in study.rows if row["runs"] and _is_informed(row["policy"])]
+        found += [_about_informed(row) for row in study.rows if row["runs"] and is_informed(row["policy"])]
     return [*found, *_money_findings(study), *failure_findings(len(study.failures))]
-
-
-def _is_informed(policy: str) -> bool:
-    return policy.partition(":")[0].lower() in INFORMED
 
 
 def _about_informed(row: Mapping[str, Any]) -> str:
@@ -59,7 +55,7 @@ def _money_findings(study: Study) -> list[str]:
     if study.currency is None:
         return []
     last = study.money().drop_duplicates("policy", keep="last")
-    rows = [row for row in last.to_dict("records") if not _is_informed(str(row["policy"]))]
+    rows = [row for row in last.to_dict("records") if not is_informed(str(row["policy"]))]
     if not rows:
         return []
     most = max(rows, key=lambda row: float(row["earned"]))
@@ -72,7 +68,7 @@ def _money_findings(study: Study) -> list[str]:
     mean = f"{write('earned')} on average of {counted(runs, 'run')}{around}"
     found = [f"Up to the last round {policy} earned most: {mean}; {write('outstanding')} is outstanding."]
     contrasts = study.money_contrasts(policy).to_dict("records")
-    others = [row for row in contrasts if not _is_informed(str(row["first"]))]
+    others = [row for row in contrasts if not is_informed(str(row["first"]))]
     tied = [str(row["first"]) for row in others if not row["earned_high"] < 0]  # NaN is not told apart, too
     if others:
         found.append(
@@ -124,7 +120,7 @@ def _best_by_cell(sweep: Sweep) -> list[str]:
 def _tied_with(study: Study, best: str) -> list[str]:
     """The policies that cannot be told apart from the best one."""
     finals = final_regrets(study)
-    rivals = {name: other for name, other in finals.items() if name != best and not _is_informed(name)}
+    rivals = {name: other for name, other in finals.items() if name != best and not is_informed(name)}
     return [name for name, other in rivals.items() if not paired("", "", *common_runs(finals[best], other)).high < 0]
 
 
@@ -164,7 +160,7 @@ def league_findings(league: League) -> list[str]:
     if len(league.studies) == 1:
         return [*(sentence(text) for text in league.sentences()), *failed]
     table = league.table()
-    usable = table[~table["policy"].map(_is_informed) & (table["policy"] != FIXED)].dropna(subset=["worst"])
+    usable = table[~table["policy"].map(is_informed) & (table["policy"] != FIXED)].dropna(subset=["worst"])
     if usable.empty:
         return ["No policy can be judged: no world has a best arm, or no policy finished a run.", *failed]
     cells = league.cells().set_index(["policy", "world"])

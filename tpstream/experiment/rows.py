@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tpstream.analysis.intervals import INFORMED
+from tpstream.analysis.intervals import is_informed
 from tpstream.analysis.printed import amount, interval, show_row
 
 if TYPE_CHECKING:
@@ -70,5 +70,5 @@ def value_rows(value: "pd.DataFrame") -> tuple[str, Rows]:
 
 def yardstick(rows: Sequence[dict[str, Any]]) -> str | None:
     """The policy with the smallest regret, without those that are told what cannot be known; None if none is left."""
-    usable = [row for row in rows if row["runs"] and row["policy"].lower().partition(":")[0] not in INFORMED]
+    usable = [row for row in rows if row["runs"] and not is_informed(row["policy"])]
     return str(min(usable, key=lambda row: row["regret"])["policy"]) if usable else None

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tpstream.analysis.intervals import INFORMED, Contrast, fieller_interval, paired
+from tpstream.analysis.intervals import Contrast, fieller_interval, is_informed, paired
 from tpstream.analysis.printed import amount, show_value
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats
@@ -53,12 +53,8 @@ def ratio(own: Mapping[int, float], other: Mapping[int, float]) -> tuple[float, 
 
 def best_policy(study: Study) -> str | None:
     """The policy with the smallest mean regret, of those that know no more than a real one; None if there is none."""
-    kinds = {policy: policy.partition(":")[0].lower() for policy in study.records}
-    means = {
-        policy: np.mean(list(found.values()))
-        for policy, found in final_regrets(study).items()
-        if kinds[policy] not in INFORMED
-    }
+    finals = final_regrets(study)
+    means = {policy: np.mean(list(found.values())) for policy, found in finals.items() if not is_informed(policy)}
     return min(means, key=lambda policy: means[policy]) if means and study.largest_regret > 0 else None
 
 
@@ -100,7 +96,7 @@ def conclude(study: Study) -> list[str]:
     rivals = {
         name: paired("", "", *common_runs(finals[best], other))
         for name, other in finals.items()
-        if name != best and name.partition(":")[0].lower() not in INFORMED
+        if name != best and not is_informed(name)
     }
     tied = {name: one for name, one in rivals.items() if not one.high < 0}  # NaN is not told apart, too
     if not rivals:

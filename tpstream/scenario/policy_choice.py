@@ -156,17 +156,21 @@ def request_policies(
 def with_kinds(
     listed: Sequence[PolicyTable], policies: Sequence[PolicySpec] | None, kinds: Sequence[str]
 ) -> list[PolicySpec]:
-    """The policies (default: the listed ones), and before them one of each of these kinds that is not among them."""
+    """The policies (default: the listed ones), and before them one of each of these kinds that is not among them.
+
+    Instead of a kind there may be a text with parameters, such as "delayed-ucb1:groups=5".
+    """
     requests = request_policies(listed, policies)
-    present = {request.form.name for request in requests}
-    own = [request.label for request in requests] if policies is None else policies
-    return [*(kind for kind in kinds if kind not in present), *own]
+    labels = [request.label for request in requests]
+    own = labels if policies is None else policies
+    return [*(kind for kind in kinds if label_of(listed, policies, kind) not in labels), *own]
 
 
 def label_of(listed: Sequence[PolicyTable], policies: Sequence[PolicySpec] | None, kind: str) -> str:
-    """The label of the first policy of that kind."""
+    """The label of the first policy of that kind, or of the policy that this text means."""
     requests = request_policies(listed, policies)
-    return next((request.label for request in requests if request.form.name == kind), kind)
+    first = next((request.label for request in requests if request.form.name == kind), None)
+    return request_policy(kind, listed).label if first is None else first
 
 
 def find_listed(spec: str, listed: Sequence[PolicyTable]) -> PolicyTable | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.analysis.intervals import INFORMED, paired
+from tpstream.analysis.intervals import is_informed, paired
 from tpstream.analysis.printed import amount, interval, money_rows, paired_money_rows
 from tpstream.analysis.regret import all_equal
 from tpstream.experiment.findings import failure_findings, sentence
@@ -82,7 +82,7 @@ def _least(trial: Trial) -> list[str]:
     lost = {
         policy: {(one.seed, one.run): value for one, value in zip(outcomes, trial.lost(policy).tolist(), strict=True)}
         for policy, outcomes in trial.outcomes.items()
-        if outcomes and policy.partition(":")[0].lower() not in INFORMED
+        if outcomes and not is_informed(policy)
     }
     if len(lost) < 2:  # noqa: PLR2004 (two designs to compare)
         return []
