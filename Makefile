@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper docs test lint types imports browser unit verify clean
+.PHONY: help demo paper league docs test lint types imports browser unit verify clean
 
 help:  ## What can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,9 @@ demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: tab
 
 paper: $(VENV)/installed  ## The whole paper again, 50 runs (270 s of processor time): docs/reproduction.md
 	$(BIN)/tpstream paper
+
+league: $(VENV)/installed  ## Every policy in every world that ships, 20 runs: the tables and the heat map of docs/policies.md
+	$(BIN)/python docs/league.py
 
 docs: $(VENV)/installed-dev  ## The documentation as a site: build/docs/index.html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs

@@ -51,6 +51,15 @@ WORLDS = (
     "unrelated-maxima",
 )
 """The worlds of the shipped league."""
+VARIANTS = (
+    "delayed-ucb1:groups=auto",
+    "tp-ucb-fr:groups=auto",
+    "delayed-thompson:family=gauss,variance=empirical",
+    "group-thompson:variance=empirical",
+    "group-thompson:variance=empirical,prior=none",
+    "part-thompson:prior=none",
+)
+"""What takes part besides the policies with their default parameters, if no policies are named."""
 MOST_ROUNDS = 20_000
 """Worlds of the shipped league with more rounds are cut to this."""
 
@@ -227,9 +236,9 @@ def league(
     scenarios
         The worlds, as in `compare`; by default those of the shipped league, cut to 20,000 rounds.
     policies
-        As in `compare`; by default all policies that ship with their default parameters, without `oracle` and `ucb1`,
-        which are told what no real policy can know. Fixed randomisation (`uniform`) takes part in any case. A policy
-        that cannot serve a world is left out there, and the reason is kept.
+        As in `compare`; by default all policies that ship with their default parameters, some of them with others as
+        well, without `oracle` and `ucb1`, which are told what no real policy can know. Fixed randomisation (`uniform`)
+        takes part in any case. A policy that cannot serve a world is left out there, and the reason is kept.
     runs, seed, jobs, executor, **options
         As in `compare`, for each world.
     folder
@@ -260,7 +269,8 @@ def league(
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise StudyError(f"two worlds are called {twice[0]}; give one of them another name")
-    asked = [name for name in POLICIES.names() if name not in INFORMED] if policies is None else list(policies)
+    own = [*(name for name in POLICIES.names() if name not in INFORMED), *VARIANTS]
+    asked = own if policies is None else list(policies)
     entries, refusals = {}, []
     for world in worlds:
         able, unable = able_policies(world, asked)

@@ -108,7 +108,8 @@ def conclude(study: Study) -> list[str]:
     many = counted(len(finals[best]), "run")
     names = ", ".join(tied)
     sure = f"With {many} it cannot be told apart from {names}: paired 95 % intervals of the difference include 0."
-    most = write_loss(study, max(one.high for one in tied.values()))
+    own = next(float(row["high"]) for row in study.rows if row["policy"] == best)  # none loses less than nothing
+    most = write_loss(study, min(own, max(one.high for one in tied.values())))
     cost = f"If one of these is better, choosing {best} costs at most {most} (upper end of 95 %)."
     if len(finals[best]) == 1:
         cost = "What a wrong choice would cost cannot be said from a single run; give more runs."
