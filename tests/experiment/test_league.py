@@ -9,7 +9,7 @@ from command import Command, tpstream
 from studies import small
 
 from tpstream import League, Study, TpstreamError, league
-from tpstream.experiment.league import WORLDS, shipped_worlds
+from tpstream.experiment.league import WORLDS, default_policies, shipped_worlds
 from tpstream.experiment.standings import best_policy, conclude, final_regrets, judge
 
 __all__ = ["tpstream"]
@@ -159,3 +159,12 @@ def test_the_command(tpstream: Command) -> None:
 def test_a_study_is_what_a_world_has(found: League) -> None:
     """Each world's study is an ordinary one."""
     assert all(isinstance(study, Study) for study in found.studies.values())
+
+
+def test_parameters_of_a_scenario_count_in_a_league_of_ones_own() -> None:
+    """A policy that a scenario lists has the parameters of its table; in the shipped league it has the default ones."""
+    scenario = small(policies=[{"kind": "tp-ucb-fr", "groups": 1}])
+    for listed, groups in ((True, 1), (False, scenario.problem().groups)):
+        (spec,) = [one for one in default_policies(listed=listed) if one in ("tp-ucb-fr", {"kind": "tp-ucb-fr"})]
+        chosen = scenario.policy(spec)
+        assert (chosen.label, chosen.parameters.model_dump()["groups"]) == ("tp-ucb-fr", groups)

@@ -59,14 +59,15 @@ class LeagueFlags:
 
     def keywords(self) -> dict[str, Any]:
         """The same as keywords of `league`."""
-        from tpstream.experiment.league import shipped_worlds
+        from tpstream.experiment.league import default_policies, shipped_worlds
         from tpstream.scenario.scenario import Scenario
 
         load_plugins(self.plugin)
         worlds = [Scenario.load(one) for one in self.scenarios] if self.scenarios else shipped_worlds()
         if self.horizon is not None:
             worlds = [world.with_(horizon=self.horizon).noted({"horizon": self.horizon}) for world in worlds]
-        found = {"scenarios": worlds, "policies": self.policy or None, "runs": self.runs}
+        policies = self.policy or default_policies(listed=bool(self.scenarios))
+        found = {"scenarios": worlds, "policies": policies, "runs": self.runs}
         return found | {"seed": self.seed, "jobs": cores(self.jobs)}
 
 

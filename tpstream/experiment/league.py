@@ -59,7 +59,7 @@ VARIANTS = (
     "group-thompson:variance=empirical,prior=none",
     "part-thompson:prior=none",
 )
-"""What takes part besides the policies with their default parameters, if no policies are named."""
+"""What takes part besides the policies with their default parameters, if none are named."""
 MOST_ROUNDS = 20_000
 """Worlds of the shipped league with more rounds are cut to this."""
 
@@ -236,8 +236,9 @@ def league(
     scenarios
         The worlds, as in `compare`; by default those of the shipped league, cut to 20,000 rounds.
     policies
-        As in `compare`; by default all policies that ship with their default parameters, some of them with others as
-        well, without `oracle` and `ucb1`, which are told what no real policy can know. Fixed randomisation (`uniform`)
+        As in `compare`; by default all policies that ship, with the parameters that a scenario lists, else with their
+        default ones, and some of them with others as well; in the shipped league no scenario's parameters count.
+        `oracle` and `ucb1`, which are told what no real policy can know, are left out. Fixed randomisation (`uniform`)
         takes part in any case. A policy that cannot serve a world is left out there, and the reason is kept.
     runs, seed, jobs, executor, **options
         As in `compare`, for each world.
@@ -265,15 +266,15 @@ def league(
     3
     """
     worlds = shipped_worlds() if scenarios is None else [Scenario.load(one) for one in scenarios]
+    if policies is None:
+        policies = default_policies(listed=scenarios is not None)
     names = [world.name for world in worlds]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise StudyError(f"two worlds are called {twice[0]}; give one of them another name")
-    own = [*(name for name in POLICIES.names() if name not in INFORMED), *VARIANTS]
-    asked = own if policies is None else list(policies)
     entries, refusals = {}, []
     for world in worlds:
-        able, unable = able_policies(world, asked)
+        able, unable = able_policies(world, policies)
         entries[world.name] = with_kinds(world.policies, able, [FIXED])
         refusals += unable
     progress = options.get("progress")
@@ -304,6 +305,12 @@ def shipped_worlds() -> list[Scenario]:
     return [one.with_(horizon=MOST_ROUNDS) if one.horizon > MOST_ROUNDS else one for one in found]
 
 
+def default_policies(*, listed: bool) -> list[PolicySpec]:
+    """All policies but those that know too much; unless `listed`, with parameters that no scenario changes."""
+    names = [name for name in POLICIES.names() if name not in INFORMED]
+    return [*(name if listed else {"kind": name} for name in names), *VARIANTS]
+
+
 def able_policies(world: Scenario, asked: Sequence[PolicySpec]) -> tuple[list[PolicySpec], list[Refusal]]:
     """The policies that can serve a world, and why the others cannot."""
     able, unable = [], []
@@ -311,7 +318,8 @@ def able_policies(world: Scenario, asked: Sequence[PolicySpec]) -> tuple[list[Po
         try:
             world.policy(spec)
         except PolicyError as error:
-            unable.append(Refusal(world.name, str(getattr(spec, "name", spec)), str(error)))
+            name = spec["kind"] if isinstance(spec, Mapping) else getattr(spec, "name", spec)
+            unable.append(Refusal(world.name, str(name), str(error)))
         else:
             able.append(spec)
     return able, unable
