@@ -27,7 +27,7 @@ paper: $(VENV)/installed  ## The whole paper again, 50 runs (270 s of processor 
 	$(BIN)/tpstream paper
 
 league: $(VENV)/installed  ## Every policy in every world that ships, 20 runs: the tables and the heat map of docs/policies.md
-	$(BIN)/python docs/league.py
+	$(BIN)/python docs/results.py league
 
 docs: $(VENV)/installed-dev  ## The documentation as a site: build/docs/index.html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs

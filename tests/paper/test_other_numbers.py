@@ -40,13 +40,14 @@ def test_days_are_as_the_formula_says(shows: list[ChurnArm]) -> None:
 
 
 def test_the_command(tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three sums and eight regrets, of worlds that are reduced here; with `horizon` no disagreement is an error."""
+    """Three sums, eight regrets and four differences, of small worlds; with `horizon` nothing disagrees."""
     monkeypatch.setattr(impatient, "SETS", 1)
     monkeypatch.setattr(impatient, "impatient_agreement", partial(impatient.impatient_agreement, traces=30))
     shown = tpstream("paper", "impatient", "-n", "2", "-t", "10", "-j", "1", "--quiet")
     assert shown.code == 0
     assert all(f"{policy}, 50 a round" in shown.out for policy in ("progressive", "delayed", "proxy", "oracle"))
     assert "1'Sigma1" in shown.out
+    assert "progressive - oracle, 10 a round" in shown.out
 
 
 def test_too_short_runs_do_not_agree() -> None:

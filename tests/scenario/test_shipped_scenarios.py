@@ -50,7 +50,8 @@ def test_listed_in_natural_order() -> None:
 def test_loads_by_name(name: str) -> None:
     """A shipped scenario is found by its mere name, is called by it, and its policies can be chosen."""
     scenario = Scenario.load(name)
-    assert (scenario.name, len(scenario.choices())) == (name, 4)
+    assert scenario.name == name
+    assert len(scenario.choices()) == len(scenario.policies) >= 4
 
 
 @pytest.mark.parametrize("name", PAPER)
