@@ -50,17 +50,24 @@ OTHERS: dict[str, list[Keys]] = {
     "epsilon-greedy": [{}, {"hears": "closed", "epsilon": 0.5, "decay": 5.0}],
     "explore-then-commit": [{"tries": 1}, {"hears": "closed", "tries": 3}],
 }
-NAMES = sorted({*GROUPED, *OTHERS})
+ALLOCATED: dict[str, list[Keys]] = {
+    "best-probability": [
+        {"update": 40, "burn_in": 3, "minimum": 0.05},
+        {"update": 40, "power": "i/(2n)", "maximum": 0.9, "limit": "clip"},
+    ],
+}
+"""Without indices, and so without ties; their literal versions are in tests of their own."""
+NAMES = sorted({*GROUPED, *OTHERS, *ALLOCATED})
 """The policies that are tried with these."""
 Tried = tuple[str, Keys, bool]
 TRIED: list[Tried] = [
     *((name, keys, True) for name, several in GROUPED.items() for keys in several),
     *((name, keys, False) for name, several in OTHERS.items() for keys in several),
 ]
+"""Every policy with each of its parameters, and whether groups are to be given besides."""
 TRIED_IN_TWO: list[Tried] = [
     (name, {"groups": 2, **keys}, False) for name, several in TWO_GROUPS.items() for keys in several
 ]
-"""Every policy with each of its parameters, and whether groups are to be given besides."""
 
 
 def label(tried: Tried) -> str:
@@ -76,6 +83,8 @@ def complete(keys: Keys, groups: int, *, grouped: bool) -> Keys:
 
 def parameters(form: SharedPolicy, span: int) -> st.SearchStrategy[Parameters]:
     """Any of the parameters of a policy, any groups and any way to break ties."""
+    if form.name in ALLOCATED:
+        return st.sampled_from([form.parameters(**keys) for keys in ALLOCATED[form.name]])
     divisors = st.sampled_from([number for number in range(1, span + 1) if span % number == 0])
     mine = [tried for tried in TRIED if tried[0] == form.name]
     if span % 2 == 0:

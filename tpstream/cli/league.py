@@ -46,7 +46,7 @@ class LeagueFlags:
         option(
             "--policy -p NAME",
             "A policy, e.g. tp-ucb-ew or tp-ucb-fr:groups=50; repeat for more.",
-            default="all that ship, some with several parameters, but for oracle and ucb1",
+            default="all that ship, some with several parameters, but for oracle, ucb1, best-probability",
         ),
     ] = None
     horizon: Annotated[
