@@ -1,4 +1,4 @@
-"""Allocation by the probability of being the best arm: response-adaptive randomisation with Beta posteriors.
+"""Best-probability: allocation by the probability of being the best arm, with Beta posteriors (response-adaptive).
 
 A closed pull that was credited with R counts as R / Rbar successes and 1 - R / Rbar failures, so a binary outcome is
 one or the other. With the prior Beta(a, b), an arm's posterior is Beta(a + successes, b + failures). A patient is given
