@@ -63,18 +63,19 @@ class PullCounts:
     def __init__(self, number_of_arms: int, rounds: Ints) -> None:
         self._rounds = rounds
         self._counts = np.zeros((len(rounds), number_of_arms), dtype=np.int64)
-        self._done = 0
+        self.done = 0
+        """How many rounds were counted."""
 
     def add(self, arms: Ints) -> None:
         """Count the arms of the next rounds."""
-        first, last = self._done + 1, self._done + len(arms)
+        first, last = self.done + 1, self.done + len(arms)
         begin, end = np.searchsorted(self._rounds, [first, last])
         # Every round is counted in the row of the next checkpoint; all rows at once.
-        cuts = np.concatenate([[0], self._rounds[begin:end] - self._done, [len(arms)]])
+        cuts = np.concatenate([[0], self._rounds[begin:end] - self.done, [len(arms)]])
         rows, width = np.repeat(np.arange(end - begin + 1), np.diff(cuts)), self._counts.shape[1]
         counts = np.bincount(rows * width + arms, minlength=(end - begin + 1) * width).reshape(-1, width)
         self._counts[begin : end + 1] += counts[: len(self._counts) - begin]
-        self._done = last
+        self.done = last
 
     def counts(self) -> Ints:
         """The number of pulls of each arm up to and including each checkpoint, of shape (rounds, arms)."""

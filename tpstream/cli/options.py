@@ -320,6 +320,23 @@ class RoundFlags(FolderFlags):
 
 
 @dataclass(frozen=True)
+class LiveFlags:
+    """Whether the work is shown on a page while it goes on, and where."""
+
+    live: Annotated[
+        bool,
+        flag("--live", "Show the runs while they go on, on a page of this machine whose address is printed first."),
+    ] = False
+    port: Annotated[
+        int | None, option("--port N", "The port of the page (--live).", default="any free one", least=1)
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.port is not None and not self.live:
+            raise typer.BadParameter(f"--port {self.port} is about the live page; ask for it with --live")
+
+
+@dataclass(frozen=True)
 class RunFlags:
     """What is asked of every run: the engine, its log, and its sinks. The names are those of `RunKeywords`."""
 

@@ -11,9 +11,11 @@ import typer
 
 from tpstream.analysis.printed import describe_printed
 from tpstream.cli.app import command
+from tpstream.cli.live import shown_live
 from tpstream.cli.options import (
     Figure,
     FolderFlags,
+    LiveFlags,
     LogX,
     OutputFlags,
     Report,
@@ -102,16 +104,19 @@ class SingleFlags(SettingStudyFlags):
 
 
 @command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first", more=COLUMNS)
-def run(*, study: SingleFlags, options: RunFlags, output: OutputFlags) -> None:
+def run(*, study: SingleFlags, options: RunFlags, live: LiveFlags, output: OutputFlags) -> None:
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.experiment import compare as study_module
 
     scenario = study.load()
     warnings = scenario.warnings(study.policies)
     output.warn(warnings)
-    with show_progress(scenario.name, show=output.progress) as progress:
+    with (
+        show_progress(scenario.name, show=output.progress) as progress,
+        shown_live(scenario.name, live, progress) as keywords,
+    ):
         result = study_module.compare(
-            scenario, study.policies, first=study.first, progress=progress, **study.keywords(), **options.keywords()
+            scenario, study.policies, first=study.first, **study.keywords(), **options.keywords(), **keywords
         )
     show_study(result, output, warnings)
     report_failures(result.failures)
@@ -123,6 +128,7 @@ def compare(
     study: SettingStudyFlags,
     folder: RoundFlags,
     options: RunFlags,
+    live: LiveFlags,
     figure: Figure = None,
     log_x: LogX = False,
     theory: Theory = False,
@@ -147,7 +153,7 @@ def compare(
     output.warn(warnings)
     rounds = folder.chosen_rounds()
     bounds = scenario_bounds(scenario, policies) if theory else ()
-    with prepared(scenario.name, folder, output) as keywords:
+    with prepared(scenario.name, folder, output, live) as keywords:
         result = study_module.compare(
             scenario, policies, rounds=rounds, baselines=ends, **study.keywords(), **options.keywords(), **keywords
         )
@@ -167,16 +173,19 @@ def compare(
 
 
 @contextmanager
-def prepared(title: str, folder: FolderFlags, output: OutputFlags) -> Iterator[dict[str, Any]]:
-    """Keywords of a study: folder, cluster and progress; tells a user who interrupts it how to continue."""
+def prepared(
+    title: str, folder: FolderFlags, output: OutputFlags, live: LiveFlags | None = None
+) -> Iterator[dict[str, Any]]:
+    """Keywords of a study: folder, cluster, progress and live page; tells a user who interrupts it how to continue."""
     from tpstream.experiment.executors import dask_executor
 
     try:
         with (
             dask_executor(folder.dask) if folder.dask is not None else nullcontext() as executor,
             show_progress(title, show=output.progress) as progress,
+            shown_live(title, live or LiveFlags(), progress) as shown,
         ):
-            yield {"folder": folder.out, "executor": executor, "progress": progress}
+            yield {"folder": folder.out, "executor": executor, **shown}
     except KeyboardInterrupt:
         if folder.out is not None:
             from tpstream.experiment.reading import count_runs

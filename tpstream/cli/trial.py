@@ -8,7 +8,17 @@ import typer
 
 from tpstream.analysis.printed import describe_printed
 from tpstream.cli.app import command
-from tpstream.cli.options import Debug, Figure, FolderFlags, Force, LogFolder, OutputFlags, Report, SettingStudyFlags
+from tpstream.cli.options import (
+    Debug,
+    Figure,
+    FolderFlags,
+    Force,
+    LiveFlags,
+    LogFolder,
+    OutputFlags,
+    Report,
+    SettingStudyFlags,
+)
 from tpstream.cli.output import (
     in_currency,
     money_json,
@@ -41,6 +51,7 @@ def trial(
     force: Force = False,
     debug: Debug = False,
     report: Report = None,
+    live: LiveFlags,
     output: OutputFlags,
 ) -> None:
     """Judge policies as designs of a trial: operating characteristics with 95 % intervals, against fixed randomisation.
@@ -52,7 +63,7 @@ def trial(
     scenario = study.load()
     warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
     output.warn(warnings)
-    with prepared(scenario.name, folder, output) as keywords:
+    with prepared(scenario.name, folder, output, live) as keywords:
         result = trial_module.trial(
             scenario, study.policies, logs=log, force=force, debug=debug, **study.keywords(), **keywords
         )

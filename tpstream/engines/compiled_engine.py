@@ -76,6 +76,11 @@ class CompiledEngine:
         self._state: Any = init_state(policy, problem, parameters, label)
         self.bus = Bus()
 
+    @property
+    def makes_events(self) -> bool:
+        """Whether the bus gets events even if nobody else subscribes: in the paper's world it does not."""
+        return bool(self.bus.names) or not self._world.timing.plain
+
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
         plain, subscriptions = self._world.timing.plain, self._subscriptions

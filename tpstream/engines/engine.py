@@ -82,6 +82,10 @@ class Engine(Protocol):
 
     bus: Bus
 
+    @property
+    def makes_events(self) -> bool:
+        """Whether the bus gets events even if nobody else subscribes."""
+
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
 
@@ -152,16 +156,16 @@ def open_engine(
     parameters: Parameters,
     label: str,
     *,
-    draws: Draws | None = None,
+    draws: Draws | DrawsReader | None = None,
     optional: tuple[str, ...] = (),
     debug: bool = False,
 ) -> Engine:
-    """An engine ready for its first round; policies of one run may share their draws.
+    """An engine ready for its first round; policies of one run may share their draws, by readers of theirs.
 
     `debug`: the SimPy engine serves, and a policy in the shared form runs uncompiled with every index checked.
     """
     # The engines are imported here, since they import this module and a run needs only one of them.
-    reader = DrawsReader(draws or Draws(world))
+    reader = draws if isinstance(draws, DrawsReader) else DrawsReader(draws or Draws(world))
     if debug and name == "compiled":
         raise EngineError('debug runs policies uncompiled, in the SimPy engine; leave out engine "compiled"')
     if not debug and select(name, form, world.timing) == "compiled":

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from tpstream.policies.functions import check_arm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, due_decisions, pass_stages
 
 Process = Generator[Event, None, None]
+LONGEST_BATCH = 0.25
+"""Seconds after which a batch of rounds ends, so that a slow policy can be watched and stopped."""
 
 
 def timetable(
@@ -115,6 +118,11 @@ class SimpyEngine:
         self.bus = Bus()
         self.bus.subscribe(f"policy {label}", ToldPolicy(policy))
 
+    @property
+    def makes_events(self) -> bool:
+        """Whether the bus gets events even if nobody else subscribes: the policy needs them."""
+        return True
+
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
         self._timeline.process(self._keep_error(self._decide()))
@@ -137,6 +145,7 @@ class SimpyEngine:
         policy, problem = self._policy, self._world.problem
         set_clock = policy.set_clock if isinstance(policy, TimedPolicy) else None
         times, sites = due_decisions(self._world)
+        paused = perf_counter()
         for round, time in enumerate(times.tolist(), start=1):
             yield self._timeline.moment(time, DECISION)
             self._publish(self._round)
@@ -158,8 +167,10 @@ class SimpyEngine:
             if process is not None:
                 self._timeline.process(process)
             self._round = round
-            if round % ROUNDS_PER_BATCH == 0 and round < problem.horizon:
+            late = perf_counter() > paused + LONGEST_BATCH
+            if (late or round % ROUNDS_PER_BATCH == 0) and round < problem.horizon:
                 self._stop()
+                paused = perf_counter()
         yield self._timeline.moment(time, END)
         self._stop()
 

@@ -19,14 +19,16 @@ from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
 from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import Origin, export, open_folder, origin_of
+from tpstream.experiment.live import tell_results, tell_runs
 from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
 from tpstream.experiment.store import FailedRun, Records, Store
+from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger
 from tpstream.policies import POLICIES
-from tpstream.run.loop import counted_rounds, run_policies
+from tpstream.run.loop import RunStopped, counted_rounds, run_policies
 from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
 from tpstream.scenario.overrides import steps_of
 from tpstream.scenario.plugins import loaded_plugins
@@ -34,6 +36,7 @@ from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicyS
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import policy_spec, toml_text
 
+NOTHING_DONE = "stopped before any run was done, so there is nothing to show; let it go on longer"
 NUMBER = "@run@"
 """Stands for the number of the run in `PolicySummary.repeat`."""
 
@@ -175,10 +178,12 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         cores = min(jobs, sum(len(chunk.runs) for chunk in work))
         chunker = Chunker(work, count_workers(executor) if executor else cores, compiled=plan.compiled)
         search = partial(find_obstacle, plan, work, executor)
-        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search)
+        live = {} if plan.options.live is None else {"stopped": plan.options.live.stopped}
+        doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search, **live)
         with closing(doing) as results:
             for some in results:
                 store.keep(some)
+                tell_results(plan, some)
                 failed = failed or any(one.failure is not None for one in some)
         cells = cells or summarize_cells(plan, commands=failed)
         kept = RunOptions(log=plan.options.log, measurer=plan.options.measurer)  # without progress and sinks
@@ -227,7 +232,13 @@ def run_once(
         check_logs(options.log, [(choice.label, run) for choice in choices])
     if isinstance(options.progress, Expecting):
         options.progress.expect(scenario.horizon * len(choices))
-    results = run_policies(scenario, choices, seed, run, counted_rounds(scenario.horizon, rounds), options)
+    counted = counted_rounds(scenario.horizon, rounds)
+    try:
+        results = run_policies(scenario, choices, seed, run, counted, options)
+    except RunStopped as stopped:
+        results, counted = stopped.results, stopped.rounds
+        if not len(counted):
+            raise StudyError(NOTHING_DONE) from None
     found = {}
     for choice, result in zip(choices, results, strict=True):
         fine = [result] if result.failure is None else []
@@ -236,7 +247,11 @@ def run_once(
         found[choice.label] = Records(np.full(len(fine), run), measures, seconds, failures)
     failed = any(result.failure is not None for result in results)
     cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed, commands=failed)
-    return make_study(cell, found, seed, rounds, options.log, partial(_origin_of_run, scenario, requests, run, seed))
+    tell_runs(
+        options, scenario.means, zip([one.label for one in choices], [one.measures for one in results], strict=True)
+    )
+    origin = partial(_origin_of_run, scenario, requests, run, seed)
+    return make_study(cell, found, seed, rounds, options.log, origin, counted)
 
 
 def _origin_of_run(scenario: Scenario, requests: Sequence[PolicyRequest], run: int, seed: int) -> Origin:
@@ -306,15 +321,20 @@ def make_study(
     rounds: Sequence[int],
     log: LogOptions | None,
     origin: Callable[[], Origin] | None,
+    counted: Ints | None = None,
 ) -> Study:
-    """The result of a cell from its runs by policy; `rounds` are those that were asked for besides the last."""
+    """The result of a cell from its runs by policy; `rounds` are those that were asked for besides the last.
+
+    `counted` are the rounds up to which pulls were counted, if that is known: a run that was stopped has fewer.
+    """
+    counted = counted_rounds(cell.horizon, rounds) if counted is None else counted
     return Study(
         name=cell.name,
         seed=seed,
         arms=cell.arms,
         means=np.array(cell.means),
-        rounds=counted_rounds(cell.horizon, rounds),
-        chosen=np.unique([*rounds, cell.horizon]),
+        rounds=counted,
+        chosen=np.unique([*(one for one in rounds if one <= counted[-1]), counted[-1]]),
         records=records,
         logs={label: [log.path(label, int(run)) for run in of.runs] if log else [] for label, of in records.items()},
         failures=tuple(
@@ -332,6 +352,8 @@ def refuse_if_all_failed(studies: Sequence[Study]) -> None:
     """Raise if no run of any study was finished: there is nothing to show."""
     if not any(len(records) for study in studies for records in study.records.values()):
         failures = [failure for study in studies for failure in study.failures]
+        if not failures:
+            raise StudyError(NOTHING_DONE)
         others = f" (and so did all {len(failures)} runs)" if len(failures) > 1 else ""
         raise StudyError(f"{failures[0]}{others}")
 

@@ -158,30 +158,34 @@ def run_chunks(
     executor: futures.Executor | None,
     jobs: int,
     find_obstacle: Callable[[], Obstacle | None] = lambda: None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
     On several cores long work goes to a pool of processes. Short work is not worth their start and is done here. What
     would go elsewhere but for an obstacle, which is looked for then, is done here, too, with a note that says why.
+    When `stopped` says so, no further chunk is begun.
     """
     if executor is None and jobs > 1 and chunker.guess < 1:
-        yield from _run_here(chunker, progress, most=TRIALS)
+        yield from _run_here(chunker, progress, stopped, most=TRIALS)
     if not chunker.runs or (executor is None and (jobs <= 1 or chunker.expected < WORTH)):
-        yield from _run_here(chunker, progress)
+        yield from _run_here(chunker, progress, stopped)
     elif (obstacle := find_obstacle()) is not None:
         logger().info("only one core is used", reason=obstacle.reason, remedy=obstacle.remedy)
-        yield from _run_here(chunker, progress)
+        yield from _run_here(chunker, progress, stopped)
     else:
         if not isinstance(executor, futures.ThreadPoolExecutor):
             check_unchanged()
         with nullcontext(executor) if executor is not None else process_pool(jobs) as workers:
-            yield from _run_on(workers, chunker, progress)
+            yield from _run_on(workers, chunker, progress, stopped)
 
 
-def _run_here(chunker: Chunker, progress: Progress | None, most: float = math.inf) -> Results:
+def _run_here(
+    chunker: Chunker, progress: Progress | None, stopped: Callable[[], bool], most: float = math.inf
+) -> Results:
     """Run chunks in this process, at most so many."""
     done = 0
-    while chunker.runs and done < most:
+    while chunker.runs and done < most and not stopped():
         chunk = chunker.next_chunk()
         finished = run_chunk(chunk, progress)
         chunker.learn(chunk, finished.seconds)
@@ -203,16 +207,23 @@ def process_pool(jobs: int) -> Iterator[futures.Executor]:
             raise
 
 
-def _run_on(executor: futures.Executor, chunker: Chunker, progress: Progress | None) -> Results:
-    """Submit chunks, a few ahead for each worker, and yield their results as they come."""
+def _run_on(
+    executor: futures.Executor, chunker: Chunker, progress: Progress | None, stopped: Callable[[], bool]
+) -> Results:
+    """Submit chunks, a few ahead for each worker, and yield their results as they come.
+
+    When they are stopped, those that were not begun are given up; the others end by themselves, with what they did.
+    """
     waiting: dict[futures.Future[FinishedChunk], Chunk] = {}
     workers, counted = count_workers(executor), time.monotonic()
     try:
-        while chunker.runs or waiting:
+        while (chunker.runs and not stopped()) or waiting:
             if time.monotonic() - counted > RECOUNT_SECONDS:
                 workers, counted = count_workers(executor), time.monotonic()
             # Until something was measured chunks are short, and not many of them should be on their way.
-            while chunker.runs and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
+            if stopped():
+                waiting = {future: chunk for future, chunk in waiting.items() if not future.cancel()}
+            while chunker.runs and not stopped() and len(waiting) < (AHEAD if chunker.measured else 1) * workers:
                 chunk = chunker.next_chunk()
                 # Python's pools break if a worker cannot unpack its work, so that for them it is packed twice.
                 packed = isinstance(executor, futures.ProcessPoolExecutor)

@@ -81,6 +81,51 @@ def open_reader(path: Path) -> FormatReader:
     return FormatReader(header, last, end, partial(_read_columns, path, size, len(header.arms)))
 
 
+class Tail:
+    """Reads a log that is being written: each time the whole batches that are new."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _map(path, path.stat().st_size) as source:
+            self.header = decode_header(path, (_open(path, source).schema.metadata or {}).get(HEADER, b""))
+            source.seek(0)
+            places = [0, *(place for type, place in _messages(source) if type != "record batch")]
+            self._place = max(places)
+            """Where the next message begins."""
+            source.seek(0)
+            self._head = source.read(self._place)
+            """The schema and the dictionaries, without which no batch can be read."""
+        self.end: int | None = None
+        """The number of events that the end marker tells; None as long as there is none."""
+
+    def read(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names of the events that are new, batch by batch."""
+        with _map(self._path, self._path.stat().st_size) as source:
+            source.seek(self._place)
+            place = max((place for _, place in _messages(source)), default=self._place)
+            source.seek(self._place)
+            stream = _open(self._path, pa.BufferReader(self._head + source.read(place - self._place)))
+        while True:
+            try:
+                batch, metadata = stream.read_next_batch_with_custom_metadata()
+            except StopIteration:
+                break
+            except (pa.ArrowException, OSError) as error:
+                raise LogError(f"{self._path}: a batch is damaged: {error}") from error
+            if len(batch):
+                yield from_batch(batch, [name for name in names if name != "seq"], len(self.header.arms), self._path)
+            if metadata and END in metadata:
+                self.end = int(metadata[END])
+        self._place = place
+
+
+def _messages(source: Any) -> Iterator[tuple[str, int]]:
+    """The types of the whole messages from here on, and where each of them ends."""
+    with suppress(pa.ArrowException, OSError, EOFError):
+        while message := pa.ipc.read_message(source):
+            yield message.type, source.tell()
+
+
 def _read_columns(path: Path, size: int, arms: int, names: Sequence[str]) -> Iterator[Columns]:
     """The columns of these names, batch by batch; only those are decompressed."""
     last, stored = -1, [name for name in names if name != "seq"]
@@ -135,11 +180,7 @@ def _open(path: Path, source: Any, included: list[int] | None = None) -> Any:
 def _count_whole(source: Any) -> int:
     """The number of batches that are all there."""
     source.seek(0)
-    count = 0
-    with suppress(pa.ArrowException, OSError, EOFError):
-        while message := pa.ipc.read_message(source):
-            count += message.type == "record batch"
-    return count
+    return sum(type == "record batch" for type, _ in _messages(source))
 
 
 def _seq(batch: Any, last: int) -> Ints:

@@ -64,6 +64,36 @@ def open_reader(path: Path) -> FormatReader:
     return FormatReader(header, last, end, partial(_read_batches, path, len(header.arms), first, stop))
 
 
+class Tail:
+    """Reads a log that is being written: each time the whole lines that are new."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            self.header = decode_header(path, file.readline())
+            self._place = file.tell()
+        self._line = 2
+        self.end: int | None = None
+        """The number of events that the end line tells; None as long as there is none."""
+
+    def read(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names of the events that are new, a chunk at a time."""
+        with self._path.open("rb") as file:
+            file.seek(self._place)
+            while self.end is None and (chunk := file.read(CHUNK) + file.readline()):
+                lines = chunk[: chunk.rfind(b"\n") + 1]
+                last = lines[lines.rfind(b"\n", 0, -1) + 1 :]
+                end = _try_decode(last, End)
+                events = lines if end is None else lines.removesuffix(last)
+                if events:
+                    yield _decode(self._path, len(self.header.arms), events, names, self._line)
+                self.end = None if end is None else end.end
+                self._place += len(lines)
+                self._line += lines.count(b"\n")
+                if len(lines) < len(chunk):
+                    return  # the rest is not written yet
+
+
 def _read_batches(path: Path, arms: int, first: int, stop: int, names: Sequence[str]) -> Iterator[Columns]:
     """The columns of these names from the lines between two bytes, a chunk at a time."""
     line = 2

@@ -13,16 +13,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tpstream.analysis.regret import PullCounts, checkpoints
-from tpstream.engines.draws import Draws
+from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import Bus, Engine, open_engine
 from tpstream.log.schema import Header, package_versions
 from tpstream.log.writer import LogWriter
-from tpstream.model.arrays import Ints
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError, StudyError, SubscriberError, TpstreamError, user_code
 from tpstream.model.events import DETAIL_COLUMNS, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
@@ -33,6 +33,9 @@ from tpstream.run.options import Measurer, Measures, Progress, RunOptions, SinkC
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
 from tpstream.timing.pipeline import due_decisions
+
+if TYPE_CHECKING:
+    from tpstream.run.watch import WatchedRun  # loaded only for runs that are watched
 
 
 class MoneyAccount(Protocol):
@@ -58,6 +61,11 @@ class RunMeasures:
         self._pulls = PullCounts(problem.arms, rounds)
         self._account = account
         self._measurer = measurer
+
+    @property
+    def rounds_done(self) -> int:
+        """How many rounds were taken."""
+        return self._pulls.done
 
     @property
     def subscribers(self) -> Iterator[tuple[str, Subscriber]]:
@@ -116,13 +124,21 @@ class ProgressMeter:
         self.add(self._left)
 
 
+class RunStopped(Exception):  # noqa: N818 (no error: the user stopped the run)
+    """A run was stopped before its end; what it reported up to there is `results`, at the rounds `rounds`."""
+
+    def __init__(self, results: "list[PolicyResult]", rounds: Ints) -> None:
+        super().__init__("the run was stopped")
+        self.results, self.rounds = results, rounds
+
+
 def run_policies(
     scenario: Scenario, choices: Sequence[PolicyChoice], seed: int, run: int, rounds: Ints, options: RunOptions
 ) -> list[PolicyResult]:
     """Run every policy once on the same random numbers; pulls are counted up to each of the `rounds`.
 
     A policy that fails is left out and the others start again: what they share may have been left in the middle of a
-    draw. Only a log that cannot be written is an error.
+    draw. Only a log that cannot be written is an error, and RunStopped is raised if the run is stopped from its page.
     """
     meter = ProgressMeter(options.progress, scenario.horizon * len(choices))
     results: dict[int, PolicyResult] = {}
@@ -166,6 +182,8 @@ def _run_policies_in_turn(
                 path = None if options.log is None else options.log.path(choice.label, run)
                 running[number] = start_run(draws, scenario, choice, options, path, stack, measures[number])
         while running:
+            if options.live is not None and options.live.stopped():
+                raise _stopped(measures, seconds, rounds)
             for number in list(running):
                 began = time.perf_counter()
                 with _failure_of(number), compiler_clock() as compiling:
@@ -175,12 +193,25 @@ def _run_policies_in_turn(
                     reported[number] = running.pop(number).measures()
                     continue
                 measures[number].add(arms)
+                if (watched := running[number].watched) is not None:
+                    watched.add(arms)
                 meter.add(len(arms))
     log.debug("run ended", seconds=round(float(seconds.sum()), 3))
     return [
         PolicyResult({**one.values(), **reported[number]}, float(seconds[number]))
         for number, one in enumerate(measures)
     ]
+
+
+def _stopped(measures: "Sequence[RunMeasures]", seconds: Floats, rounds: Ints) -> RunStopped:
+    """What is known up to the last checkpoint that all policies reached."""
+    reached = int(np.searchsorted(rounds, min(one.rounds_done for one in measures), side="right"))
+    cut = [
+        {name: value[:reached] for name, value in one.values().items() if value.shape[:1] == rounds.shape}
+        for one in measures
+    ]
+    results = [PolicyResult(one, float(spent)) for one, spent in zip(cut, seconds, strict=True)]
+    return RunStopped(results, rounds[:reached])
 
 
 class StartedRun(NamedTuple):
@@ -190,6 +221,8 @@ class StartedRun(NamedTuple):
     """The arms of the rounds."""
     measures: Callable[[], Measures]
     """Numbers of the policy's own, by name, at the end."""
+    watched: "WatchedRun | None" = None
+    """Takes the arms of every batch, for a page that shows the run."""
 
 
 def _open_draws(
@@ -218,6 +251,12 @@ def start_run(
     one, and the sinks are entered here and left with the stack. Those of the `measures` that need the events hear them.
     """
     world = replace(draws.world, timing=scenario.build_timing())
+    watched, reader = None, DrawsReader(draws)
+    if options.live is not None:
+        from tpstream.run.watch import RecentBlocks  # noqa: PLC0415 (only for runs that are watched)
+
+        watched = options.live.watch(make_header(scenario, choice, world.seed, world.run))
+        reader = RecentBlocks(draws)
     details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
     optional = tuple(column for detail in details for column in DETAIL_COLUMNS.get(detail, ()))
     engine = open_engine(
@@ -226,14 +265,15 @@ def start_run(
         choice.form,
         choice.parameters,
         choice.label,
-        draws=draws,
+        draws=reader,
         optional=optional,
         debug=options.debug,
     )
     for name, subscriber in measures.subscribers if measures is not None else ():
         engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
-        return StartedRun(engine.round_batches(), partial(_policy_measures, engine))
+        _attach(watched, engine, reader)
+        return StartedRun(engine.round_batches(), partial(_policy_measures, engine), watched)
     header = make_header(scenario, choice, world.seed, world.run, details)
     pulls_only = Bus()
     if path is not None and options.log is not None:
@@ -241,12 +281,19 @@ def start_run(
         (pulls_only if "pulls" in details else engine.bus).subscribe(f"log {path}", writer)
     for sink in options.sinks:
         stack.enter_context(_subscribed(sink, engine.bus, header))
+    _attach(watched, engine, reader)
     batches = engine.round_batches()
     if not pulls_only.names:
-        return StartedRun(batches, partial(_policy_measures, engine))
+        return StartedRun(batches, partial(_policy_measures, engine), watched)
     # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
     published = _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
-    return StartedRun(published, partial(_policy_measures, engine))
+    return StartedRun(published, partial(_policy_measures, engine), watched)
+
+
+def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader) -> None:
+    """Let a page watch the run, if there is one; after all others, since they decide whether there are events."""
+    if watched is not None:
+        watched.attach(engine, reader)
 
 
 def _policy_measures(engine: Engine) -> Measures:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypedDict, Unpack, cast, get_args
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
@@ -20,6 +20,9 @@ from tpstream.model.world import World
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
 from tpstream.scenario.tables import read
+
+if TYPE_CHECKING:
+    from tpstream.run.watch import LiveLink  # loaded only for runs that are watched
 
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
@@ -120,6 +123,8 @@ class RunOptions:
     progress: Progress | None = None
     debug: bool = False
     """Run compiled policies as ordinary Python, with every index checked."""
+    live: "LiveLink | None" = None
+    """The way to a page that shows the runs while they go on, and may stop them."""
     measurer: type[Measurer] | None = None
     """Reports further measures of every run; None: those of `RunMeasures` alone."""
 
@@ -142,6 +147,8 @@ class RunKeywords(TypedDict, total=False):
     """Is called from time to time with the number of rounds done since the last call."""
     debug: bool
     """Run compiled policies as ordinary Python, with every index checked; errors name file, line and round."""
+    live: "LiveLink | None"
+    """The way to a page that shows the runs while they go on, and may stop them (`--live` of the commands)."""
 
 
 def run_options(log: str | Path | None = None, **keywords: Unpack[RunKeywords]) -> RunOptions:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Arms, Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.notes import logger
-from tpstream.run.loop import start_run
+from tpstream.run.loop import RunStopped, start_run
 from tpstream.run.options import RunKeywords, RunOptions, run_options
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.scenario.scenario import Scenario
@@ -212,11 +212,16 @@ def _run_alone(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, op
     path = None if options.log is None else options.log.place
     decided: Arms = np.empty(scenario.horizon, dtype=np.min_scalar_type(-len(scenario.arms)))
     done = 0
-    with ExitStack() as stack:
+    with suppress(RunStopped), ExitStack() as stack:
         draws = Draws(scenario.build_world(seed, run))
-        for arms in start_run(draws, scenario, choice, options, path, stack).batches:
+        started = start_run(draws, scenario, choice, options, path, stack)
+        for arms in started.batches:
             decided[done : done + len(arms)] = arms
             done += len(arms)
+            if started.watched is not None:
+                started.watched.add(arms)
             if options.progress is not None:
                 options.progress(len(arms))
+            if options.live is not None and options.live.stopped():
+                raise RunStopped([], np.zeros(0, dtype=np.int64))  # so that the log has no end
     return decided[:done]

@@ -1,10 +1,13 @@
 """What the explorer shows of a run: events added up in bins of time, of age and of arm, as they come.
 
-Memory depends on the number of pulls (some 32 bytes each) and of arms, and not on the number of events. The events may
+Memory depends on the number of pulls (some 36 bytes each) and of arms, and not on the number of events. The events may
 come from a log or, since an `Aggregate` is a subscriber of the bus, from a run that goes on.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.log.schema import Header
@@ -16,10 +19,6 @@ from tpstream.model.pull_rows import longer
 from tpstream.model.told import without_repeats
 from tpstream.view.axis import Axis, merge_pairs
 
-TIME_BINS = 1024
-HEAT_BINS = 256
-"""Bins of the time of the pull in heat maps."""
-AGE_BINS = 128
 CELLS = 2**20
 """Most bins of time and arm together: with many arms there are fewer bins of time."""
 MOST_LAYERS = 20
@@ -37,20 +36,35 @@ ROUNDING = 1e-9
 """Delays below this share of the time are rounding errors of real-valued times."""
 
 
+class Resolution(NamedTuple):
+    """How many bins there are; powers of two."""
+
+    time: int
+    heat: int
+    """Of the time of the pull in heat maps."""
+    age: int
+
+
+FINE = Resolution(1024, 256, 128)
+COARSE = Resolution(256, 128, 64)
+"""For a page that gets all numbers anew every second."""
+
+
 class Heat:
     """Parts that arrived, by the time of their pull, by an age, and by arm: how many they were and what they paid."""
 
-    def __init__(self, layers: int) -> None:
-        self.time, self.age = Axis(HEAT_BINS), Axis(AGE_BINS, origin=0.0)
-        self.counts = np.zeros((HEAT_BINS, AGE_BINS, layers), dtype=np.int64)
-        self.sums = np.zeros((HEAT_BINS, AGE_BINS, layers))
+    def __init__(self, layers: int, resolution: Resolution = FINE, number: type = np.int64) -> None:
+        self.time, self.age = Axis(resolution.heat), Axis(resolution.age, origin=0.0)
+        shape = (resolution.heat, resolution.age, layers)
+        self.counts: NDArray[Any] = np.zeros(shape, dtype=number)
+        self.sums = np.zeros(shape)
 
     def fit_times(self, times: Floats) -> None:
         """Make room for these times of pulls."""
         self._merge(self.time.fit(times), 0)
 
-    def add(self, pulled: Floats, age: Floats, layer: Ints, value: Floats) -> None:
-        """Add parts: when their pulls were made, how old these were, and what the parts paid."""
+    def add(self, pulled: Floats, age: Floats, layer: Ints, value: Floats, weight: float = 1.0) -> None:
+        """Add parts: when their pulls were made, how old these were, what the parts paid, how many each stands for."""
         if not len(age):
             return
         self._merge(self.age.fit(age), 1)
@@ -59,13 +73,18 @@ class Heat:
         shape = (int(column.max()) - first + 1, *self.counts.shape[1:])
         cell = np.ravel_multi_index((column - first, self.age.places(age), layer), shape)
         size, rows = int(np.prod(shape)), slice(first, first + shape[0])
-        self.counts[rows] += np.bincount(cell, minlength=size).reshape(shape)
-        self.sums[rows] += np.bincount(cell, weights=value, minlength=size).reshape(shape)
+        self.counts[rows] += _times(np.bincount(cell, minlength=size), weight).reshape(shape)
+        self.sums[rows] += _times(np.bincount(cell, value, size), weight).reshape(shape)
 
     def _merge(self, doublings: int, axis: int) -> None:
         if doublings:
             merge_pairs(self.counts, doublings, axis)
             merge_pairs(self.sums, doublings, axis)
+
+
+def _times(found: NDArray[Any], weight: float) -> NDArray[Any]:
+    """Counts or sums for a sample in which each event stands for so many; unchanged, and whole, if for itself."""
+    return found if weight == 1 else found * weight
 
 
 class PullRows:
@@ -78,15 +97,22 @@ class PullRows:
         """The age of the pull at its last part so far."""
         self.arm, self.parts, self.late = (np.zeros(0, dtype=np.int32) for _ in range(3))
         """The arm, the number of credited parts, the number of late ones."""
+        self.weight = np.zeros(0, dtype=np.float32)
+        """How many pulls of the run each stands for: 1 unless they are a sample."""
 
-    def begin(self, time: Floats, arm: Ints) -> None:
+    def begin(self, time: Floats, arm: Ints, weight: float = 1.0) -> None:
         """Add rows for pulls that were just made."""
         first, self.count = self.count, self.count + len(time)
         if self.count > len(self.time):
             more = max(self.count, 2 * len(self.time)) - len(self.time)
-            for name in ("time", "paid", "last", "arm", "parts", "late"):
+            for name in ("time", "paid", "last", "arm", "parts", "late", "weight"):
                 setattr(self, name, longer(getattr(self, name), more))
-        self.time[first : self.count], self.arm[first : self.count] = time, arm
+        rows = slice(first, self.count)
+        self.time[rows], self.arm[rows], self.weight[rows] = time, arm, weight
+
+    def average_weight(self) -> float:
+        """How many pulls of the run each stands for on average; 1 without any."""
+        return float(self.weight[: self.count].mean()) if self.count else 1.0
 
     def arrive(self, row: Ints, kind: Ints, age: Floats, value: Floats) -> None:
         """Note parts that arrived, in order of time."""
@@ -112,6 +138,10 @@ class Aggregate:
         What the run was.
     source
         What errors name: the path of the log.
+    resolution
+        How many bins there are.
+    weighted
+        Whether events are a sample, each of which stands for several.
 
     Examples
     --------
@@ -128,14 +158,16 @@ class Aggregate:
     (20, 20)
     """
 
-    def __init__(self, header: Header, source: str = "the run") -> None:
-        arms = len(header.arms)
-        bins = max(64, min(TIME_BINS, 2 ** (CELLS // max(arms, 1)).bit_length() // 2))
+    def __init__(
+        self, header: Header, source: str = "the run", *, resolution: Resolution = FINE, weighted: bool = False
+    ) -> None:
+        arms, number = len(header.arms), np.float64 if weighted else np.int64
+        bins = max(64, min(resolution.time, 2 ** (CELLS // max(arms, 1)).bit_length() // 2))
         layers = arms if arms <= MOST_LAYERS else 1
         self.header, self.source = header, source
         self.events = 0
         self.time = Axis(bins)
-        self.counts = np.zeros((bins, arms, KINDS), dtype=np.int64)
+        self.counts: NDArray[Any] = np.zeros((bins, arms, KINDS), dtype=number)
         """The number of events, by bin of time, arm and kind."""
         self.sums = np.zeros((bins, arms, KINDS))
         """The sums of their values; that of pulls is what a clairvoyant policy was shown."""
@@ -144,42 +176,48 @@ class Aggregate:
         self.arm_sums = {name: np.zeros((bins, arms)) for name in PER_ARM}
         self.arm_counts = {name: np.zeros((bins, arms), dtype=np.int64) for name in PER_ARM}
         """The sums and the numbers of the finite indices and probabilities at decisions."""
-        self.ages, self.delays = Heat(layers), Heat(layers)
+        self.ages, self.delays = (Heat(layers, resolution, number) for _ in range(2))
         """By age at arrival, and by how long after its nominal time a part arrived."""
         self.pulls = PullRows()
         self.due = nominal_times(header)
         self._waiting: list[Events] = []
+        self._waiting_events = 0
 
     def hear(self, events: Events) -> None:
         """Take the next events; they are added when there are enough of them, or with `flush`."""
         self._waiting.append(events)
-        if sum(map(len, self._waiting)) >= CHUNK:
+        self._waiting_events += len(events)
+        if self._waiting_events >= CHUNK:
             self.flush()
 
     def flush(self) -> None:
         """Add the events that are still waiting."""
         if self._waiting:
             self.add(Events.join(self._waiting).columns())
-            self._waiting = []
+            self._waiting, self._waiting_events = [], 0
 
-    def add(self, columns: Columns) -> None:
-        """Add the next events; raises LogError for numbers that cannot be."""
+    def add(self, columns: Columns, weight: float = 1.0) -> None:
+        """Add the next events, and for a sample how many each stands for; raises LogError for what cannot be."""
         if not len(columns["kind"]):
             return
         self._check(columns, columns["kind"] == PULL)
         self.events += len(columns["kind"])
         columns = without_repeats(columns)
         is_pull, times = columns["kind"] == PULL, columns["time"]
+        self.reach(times)
+        if is_pull.any():
+            self.pulls.begin(times[is_pull], columns["arm"][is_pull], weight)
+            for heat in (self.ages, self.delays):
+                heat.fit_times(times[is_pull])
+        self._add_bins(columns, is_pull, weight)
+        self._add_parts(columns, weight)
+
+    def reach(self, times: Floats) -> None:
+        """Make room for these times."""
         doublings = self.time.fit(times)
         if doublings:
             for bins in (self.counts, self.sums, self.squares, *self.arm_sums.values(), *self.arm_counts.values()):
                 merge_pairs(bins, doublings)
-        if is_pull.any():
-            self.pulls.begin(times[is_pull], columns["arm"][is_pull])
-            for heat in (self.ages, self.delays):
-                heat.fit_times(times[is_pull])
-        self._add_bins(columns, is_pull)
-        self._add_parts(columns)
 
     def average(self, name: str) -> Floats:
         """The mean of the finite indices or probabilities in each bin of time and for each arm; NaN without any."""
@@ -220,7 +258,7 @@ class Aggregate:
                     f"`tpstream replay` checks every rule"
                 )
 
-    def _add_bins(self, columns: Columns, is_pull: Bools) -> None:
+    def _add_bins(self, columns: Columns, is_pull: Bools, weight: float) -> None:
         """Count every event in its bin of time, add its value, and add the indices of pulls."""
         place, arm, arms = self.time.places(columns["time"]), columns["arm"], len(self.header.arms)
         first = int(place.min())
@@ -228,11 +266,11 @@ class Aggregate:
         shape = (rows.stop - first, arms, KINDS)
         cell, size = ((place - first) * arms + arm) * KINDS + columns["kind"], int(np.prod(shape))
         value = np.nan_to_num(columns["value"])
-        self.counts[rows] += np.bincount(cell, minlength=size).reshape(shape)
-        self.sums[rows] += np.bincount(cell, weights=value, minlength=size).reshape(shape)
+        self.counts[rows] += _times(np.bincount(cell, minlength=size), weight).reshape(shape)
+        self.sums[rows] += _times(np.bincount(cell, value, size), weight).reshape(shape)
         closed = columns["kind"] == CLOSED
         at_closing, cells = (place[closed] - first) * arms + arm[closed], shape[0] * arms
-        squares = np.bincount(at_closing, weights=value[closed] ** 2, minlength=cells)
+        squares = _times(np.bincount(at_closing, value[closed] ** 2, cells), weight)
         self.squares[rows] += squares.reshape(shape[:2])
         for name in PER_ARM:
             numbers = columns.get(name)
@@ -243,7 +281,7 @@ class Aggregate:
                 self.arm_sums[name][rows] += found.reshape(shape[:2])
                 self.arm_counts[name][rows] += np.bincount(cell, minlength=cells).reshape(shape[:2])
 
-    def _add_parts(self, columns: Columns) -> None:
+    def _add_parts(self, columns: Columns, weight: float) -> None:
         """Note the parts that arrived, also the late ones, at their pulls and in the heat maps."""
         arrived = (columns["kind"] == PARTIAL) | (columns["kind"] == LATE)
         time, kind, row, part, value = (columns[name][arrived] for name in ("time", "kind", "pull", "part", "value"))
@@ -255,5 +293,5 @@ class Aggregate:
         delay[delay < ROUNDING * np.maximum(np.abs(time), 1.0)] = 0.0
         layers = self.ages.counts.shape[2]
         layer = self.pulls.arm[row].astype(np.int64) if layers == len(self.header.arms) else np.zeros_like(row)
-        self.ages.add(pulled, age, layer, value)
-        self.delays.add(pulled, delay, layer, value)
+        self.ages.add(pulled, age, layer, value, weight)
+        self.delays.add(pulled, delay, layer, value, weight)

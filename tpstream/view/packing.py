@@ -44,8 +44,8 @@ class Block:
         self._bytes.append(data)
         self._size += len(data)
 
-    def text(self, about: dict[str, Any]) -> str:
+    def text(self, about: dict[str, Any], level: int = LEVEL) -> str:
         """Everything, compressed and in base64: the length of the JSON, the JSON, the arrays."""
         described = json.dumps({**about, "arrays": self._arrays}, allow_nan=False).encode()
         parts = [len(described).to_bytes(4, "little"), described, *self._bytes]
-        return base64.b64encode(zlib.compress(b"".join(parts), LEVEL)).decode()
+        return base64.b64encode(zlib.compress(b"".join(parts), level)).decode()

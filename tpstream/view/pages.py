@@ -66,8 +66,13 @@ def prepare_page(path: Path) -> Path:
     return path
 
 
-def make_page(template: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = (), **values: Any) -> Page:
-    """A page from a template and these values; style and script are joined from files, the shared style comes first."""
+def make_page(
+    template: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = (), connects: bool = False, **values: Any
+) -> Page:
+    """A page from a template and these values; style and script are joined from files, the shared style comes first.
+
+    A page that `connects` may talk to the server that it came from, and to nobody else.
+    """
     from markupsafe import Markup  # noqa: PLC0415 (with Jinja2, which is loaded only where a page is made)
 
     style = "".join(map(read_file, [STYLE, *styles]))
@@ -78,6 +83,7 @@ def make_page(template: str, *, styles: Sequence[str] = (), scripts: Sequence[st
         *([f"script-src '{_hash(script)}'"] if scripts else []),
         f"style-src '{_hash(style)}'",
         "img-src data: blob:",
+        *(["connect-src 'self'"] if connects else []),
         "base-uri 'none'",
         "form-action 'none'",
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PULL, Columns, concatenate
 from tpstream.model.told import without_repeats
@@ -14,6 +14,8 @@ from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
 
 MOST_SUMMARIES = 100_000
 MOST_WITH_PARTS = 2_000
+MOST_KEPT = 20_000
+"""Events that a page of a run that goes on holds for the lives of single pulls."""
 EXTREMES = 20
 """Of every kind of extreme pulls, this many are in the sample."""
 SAMPLE_SEED = 0
@@ -26,14 +28,16 @@ class PullParts:
 
     pulls: Ints
     """The numbers of the pulls, in order."""
+    rows: Ints
+    """Their rows among all pulls that are known."""
     starts: Ints
     """Where the events of each pull begin in the arrays below; one more at the end."""
     kind: Ints
     part: Ints
     time: Floats
     value: Floats
-    open: Ints
-    """How many pulls were open when each was decided."""
+    open: Ints | None
+    """How many pulls were open when each was decided; None if that is not known."""
     indices: Floats | None
     """The policy's index of every arm at the decision, a row for each pull."""
 
@@ -99,8 +103,48 @@ def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
     order = np.argsort(events["pull"], kind="stable")
     return PullParts(
         pulls=pulls,
+        rows=pulls - 1,
         starts=np.searchsorted(events["pull"][order], np.append(pulls, count + 1)),
         **{name: events[name][order] for name in ("kind", "part", "time", "value")},
         open=np.concatenate(opened) if opened else np.zeros(0, dtype=np.int64),
         indices=np.concatenate(indices) if indices else None,
     )
+
+
+class KeptParts:
+    """Keeps the events of some pulls as they pass, since a run that goes on cannot be read a second time.
+
+    These are the pulls of every n-th row; n doubles whenever there are too many events.
+    """
+
+    NAMES = ("row", "kind", "part", "time", "value")
+
+    def __init__(self, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._step = 1
+        self._events: list[Columns] = []
+        self._count = 0
+
+    def add(self, row: Ints, columns: Columns) -> None:
+        """Take events, with the rows of their pulls."""
+        self._keep({"row": row, **columns}, (row % self._step == 0) & (columns["kind"] != PULL))
+        while self._count > self._most and self._step < 2**40:
+            self._step *= 2
+            events, self._events, self._count = self._events, [], 0
+            for one in events:
+                self._keep(one, one["row"] % self._step == 0)
+
+    def _keep(self, events: Columns, chosen: Bools) -> None:
+        kept = {name: events[name][chosen] for name in self.NAMES}
+        self._events.append(kept)
+        self._count += len(kept["row"])
+
+    def parts(self, numbers: Ints) -> PullParts:
+        """What is kept; `numbers` are the numbers of the pulls by row."""
+        rows = np.arange(0, len(numbers), self._step)
+        events = {name: np.concatenate([one[name] for one in self._events] or [np.zeros(0)]) for name in self.NAMES}
+        self._events = [events]
+        order = np.argsort(events["row"], kind="stable")
+        starts = np.searchsorted(events["row"][order], np.append(rows, len(numbers)))
+        columns = {name: events[name][order] for name in ("kind", "part", "time", "value")}
+        return PullParts(pulls=numbers[rows], rows=rows, starts=starts, **columns, open=None, indices=None)

@@ -54,26 +54,36 @@ def scenario_name(header: Header) -> str:
     return clean(header.scenario.get("name", "")) or "a log without a scenario"
 
 
-def facts(log: Log, aggregate: Aggregate) -> list[tuple[str, str]]:
+def header_facts(header: Header) -> list[tuple[str, str]]:
     """The header in words, as pairs of a word and what it is."""
-    header, units = log.header, Units.of(log.header)
     parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in header.parameters.items())
+    versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
+    return [
+        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
+        ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
+        ("random numbers", f"seed {header.seed}, run {header.run}"),
+        ("unit of time", Units.of(header).time or "not named in the log"),
+        ("made with", versions or "versions are not in the log"),
+    ]
+
+
+def facts(log: Log, aggregate: Aggregate) -> list[tuple[str, str]]:
+    """What a log is and holds, as pairs of a word and what it is."""
+    header = log.header
+    scenario, policy, *rest = header_facts(header)
     span = f"each pays in up to {counted(header.span, 'part')}"
     end = log.truncated or "complete"
-    versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
     parts = {LATE: "came too late", DROPPED: "are lost"}
     gone = [
         f"{number:,} parts {words}" for kind, words in parts.items() if (number := aggregate.counts[..., kind].sum())
     ]
     pulls = f"{counted(aggregate.pulls.count, 'decision')} among {counted(len(header.arms), 'arm')}"
     found = [
-        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
-        ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
+        scenario,
+        policy,
         ("decisions", f"{pulls}; {span}{''.join(f'; {text}' for text in gone)}"),
         ("events", f"{aggregate.events:,}, {end}{', holds only the pulls' if header.detail == 'pulls' else ''}"),
-        ("random numbers", f"seed {header.seed}, run {header.run}"),
-        ("unit of time", units.time or "not named in the log"),
-        ("made with", versions or "versions are not in the log"),
+        *rest,
         ("file", clean(log.path.name)),
     ]
     if aggregate.pulls.count and None not in header.means:

@@ -46,7 +46,7 @@ function ticks(low, high, count) {
 }
 function tickText(value) {
   const size = Math.abs(value);
-  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(4))} M`;
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(4)).toLocaleString("en")} M`;
   return size >= 1e4 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : short(value);
 }
 

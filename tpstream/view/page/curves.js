@@ -37,8 +37,8 @@ function stacked(panel, rows) {
 function lines(panel, rows, options) {
   const { log } = panel, bins = edges(log);
   chosen(log).forEach((arm) => {
-    const values = rows(arm), name = log.arms[arm];
-    panel.line(bins.map((b) => [log.edge(b), values[b]]), colourOf(name, panel.colours.dark), { dash: dashOf(name), ...options });
+    const values = rows(arm), name = log.arms[arm], known = log.sampled ? bins.filter((b, i) => i === 0 || values[b] !== values[bins[i - 1]]) : bins; // a sample is known at some times only
+    panel.line(known.map((b) => [log.edge(b), values[b]]), colourOf(name, panel.colours.dark), { dash: dashOf(name), ...options });
   });
 }
 // Name lines where they end, the highest first; a name that would lie on another one is left out (the buttons have all).
@@ -88,11 +88,11 @@ function promised(log) {
 
 const reward = {
   id: "reward", title: "Reward received, outstanding and lost",
-  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. ${log.means_known ? "Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid." : "The arms' true means are not known, so that nothing is said about what is outstanding or about regret."}${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
+  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. ${!log.means_known ? "The arms' true means are not known, so that nothing is said about what is outstanding or about regret." : log.sampled ? "It is estimated from a sample; what is outstanding cannot be." : "Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid."}${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: what they paid is not known." : null),
   panels: (log) => {
     const found = [cumulativeSpec(`Received so far, by arm (${log.reward})`, (one, arm) => one.total("sum.parts", arm), { height: 230, extra: promised })];
-    if (page.logs.some((one) => one.means_known)) found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
+    if (page.logs.some((one) => one.means_known) && !page.logs.some((one) => one.sampled)) found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
     if (page.logs.some((one) => one.all("count.late"))) found.push(cumulativeSpec(`Came too late and was not credited, so far (${log.reward})`, (one, arm) => one.total("sum.late", arm), { height: 130 }));
     if (page.logs.some((one) => one.all("count.lost"))) found.push(cumulativeSpec("Lost parts so far (what they would have paid is not known)", (one, arm) => one.total("count.lost", arm), { height: 130 }));
     return found;
@@ -157,7 +157,8 @@ function closedMean(log, arm, b) {
   const n = log.total("count.closed", arm)[b];
   if (!n) return [NaN, NaN];
   const mean = log.total("sum.closed", arm)[b] / n, square = log.total("squares", arm)[b] / n;
-  return [mean, n > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (n - 1)) : NaN];
+  const seen = n / log.weight; // pulls of a sample stand for several
+  return [mean, seen > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (seen - 1)) : NaN];
 }
 // An index or a probability of an arm in a bin of time; the arms that are taken together have none.
 function valueAt(log, name, arm, b) {
@@ -222,12 +223,12 @@ const belief = {
 const logColour = (number, dark = theme().dark) => lighter(page.colours[number % page.colours.length], dark);
 const regretFigure = {
   id: "regret", title: "The logs compared: pseudo-regret of each", single: true,
-  about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.logs.slice(1).map((log) => (log.divergence ? `“${log.label}” first decides otherwise than “${page.logs[0].label}” in pull ${log.divergence.toLocaleString("en")}.` : log.arms.join() === page.logs[0].arms.join() ? `“${log.label}” decides as “${page.logs[0].label}” as far as both go.` : `“${log.label}” has other arms than “${page.logs[0].label}”.`)).join(" ")}`,
+  about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.live ? "" : page.logs.slice(1).map((log) => (log.divergence ? `“${log.label}” first decides otherwise than “${page.logs[0].label}” in pull ${log.divergence.toLocaleString("en")}.` : log.arms.join() === page.logs[0].arms.join() ? `“${log.label}” decides as “${page.logs[0].label}” as far as both go.` : `“${log.label}” has other arms than “${page.logs[0].label}”.`)).join(" ")}`,
   panels: () => [{
-    title: "Pseudo-regret so far; vertical lines: the first decision that differs from the first log's", height: 230,
+    title: "Pseudo-regret so far", name: () => `Pseudo-regret so far${page.live ? "" : "; vertical lines: the first decision that differs from the first log's"}`, height: 230,
     range: () => extent(page.logs.map((log) => edges(log).map((b) => log.regret()[b]))),
     draw: (panel) => page.logs.forEach((log, number) => {
-      const colour = logColour(number, panel.colours.dark), { ink } = panel, top = panel.top + 14 + 17 * number;
+      const colour = logColour(number, panel.colours.dark), { ink } = panel, top = panel.top + 28 + 17 * number;
       ink.fillStyle = colour;
       ink.fillRect(panel.left + 10, top - 2, 18, 4);
       ink.fillStyle = panel.colours.text; ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";

@@ -30,7 +30,7 @@ function heatCells(log, by) {
     let first = axes.rows;
     for (let row = 0; row < axes.rows; row++) {
       for (let column = 0; column < axes.columns; column++) {
-        const value = cellValue(log, by, shows, column, row);
+        const found = cellValue(log, by, shows, column, row), value = log.sampled && column && Number.isNaN(found) ? cells[row * axes.columns + column - 1] : found; // no sample there: as before
         cells[row * axes.columns + column] = value;
         if (value > 0) first = Math.min(first, row);
       }

@@ -103,7 +103,7 @@ function buildPull() {
   updates.push(() => {
     const one = current();
     if (one) panel.log = one.log;
-    words.replaceChildren(...(one ? (one.known ? story(one) : [`Pull ${one.pull.toLocaleString("en")} is not in this page, which lists one pull in ${one.log.step}. Make the page again with --pull ${one.pull}.`]) : ["This log has no pull."]).map((text) => element("p", {}, text)));
+    words.replaceChildren(...(one ? (one.known ? story(one) : [`Pull ${one.pull.toLocaleString("en")} is not in this page${page.live ? ", which holds a sample of them." : `, which lists one pull in ${one.log.step}. Make the page again with --pull ${one.pull}.`}`]) : ["This log has no pull."]).map((text) => element("p", {}, text)));
     const table = one && one.known ? decisionTable(one) : null;
     decision.replaceChildren(...(table ? [fillTable(table)] : []));
   });
@@ -147,30 +147,50 @@ function listen() {
   addEventListener("afterprint", () => { state.print = false; drawAll(); });
 }
 
-async function start() {
-  page = await unpack(byId("data").textContent);
-  byId("data").textContent = ""; // the letters are not needed any more
+// Give the logs of the page their names; the same policy may be there twice.
+function nameLogs() {
   const labels = page.logs.map((log) => log.policy);
   page.logs.forEach((log, i) => { log.label = labels.indexOf(log.policy) === labels.lastIndexOf(log.policy) ? log.policy : `${log.policy} (${i + 1})`; });
   page.names = [...new Set(page.logs.flatMap((log) => log.arms))];
-  const some = page.logs.filter((log) => log.events), shown = some.length ? some : page.logs;
-  state.begin = state.from = Math.min(...shown.map((log) => log.begin));
-  state.end = state.to = Math.max(...shown.map((log) => log.end));
-  heatChoice.shows = page.logs.some((log) => log.heats.delay) ? "parts" : "reward"; // without delays, all cells have the same parts
+}
+// The whole time of all logs that have any; if all of it was shown before, all of it is shown.
+function fitTimes() {
+  const some = page.logs.filter((log) => log.events), shown = some.length ? some : page.logs, whole = state.from === state.begin && state.to === state.end;
+  state.begin = Math.min(...shown.map((log) => log.begin));
+  state.end = Math.max(...shown.map((log) => log.end));
+  if (whole) Object.assign(state, { from: state.begin, to: state.end });
+}
+// Make all figures anew, whatever was there before.
+function build() {
+  panels.length = updates.length = 0;
+  for (const id of ["about", "arms", "main"]) byId(id).replaceChildren();
+  if (heatChoice.shows === null) heatChoice.shows = page.logs.some((log) => log.heats.delay) ? "parts" : "reward"; // without delays, all cells have the same parts
   buildAbout();
   buildArms();
   if (page.logs.every((log) => !log.events)) byId("main").append(element("p", {}, "There is no event in this log, so there is nothing to draw."));
   else for (const figure of [...(page.logs.length > 1 && page.logs.every((log) => log.means_known) ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
-  if (page.logs.some((log) => log.pulls)) {
-    buildPull();
-    const log = page.logs.find((one) => one.pulls), best = log.array("pull.paid").reduce((most, paid, row, all) => (paid > all[most] ? row : most), 0);
-    state.pull = { log: log.number, ...log.findPull(log.nearest(log.array("pull.time")[best])) };
-  }
+  if (page.logs.some((log) => log.pulls)) buildPull();
   updates.push(() => { byId("range").textContent = `${page.logs[0].unit || "time"} ${short(state.from)} to ${short(state.to)}${state.from === state.begin && state.to === state.end ? " (everything)" : ""}${state.arm === null ? "" : `, only ${state.arm}`}`; });
   byId("tools").hidden = false;
+}
+function choosePull() {
+  const log = page.logs.find((one) => one.pulls);
+  if (!log) return;
+  const best = log.array("pull.paid").reduce((most, paid, row, all) => (paid > all[most] ? row : most), 0);
+  state.pull = { log: log.number, ...log.findPull(log.nearest(log.array("pull.time")[best])) };
+}
+
+async function start() {
+  page = await unpack(byId("data").textContent);
+  byId("data").textContent = ""; // the letters are not needed any more
+  Object.assign(state, { from: 0, to: 0, begin: 0, end: 0 });
+  nameLogs();
+  fitTimes();
+  build();
+  choosePull();
   listen();
   for (const update of updates) update();
   drawAll();
   document.documentElement.dataset.ready = "yes";
 }
-start().catch((error) => { byId("title").textContent = `This page cannot be shown: ${error.message}`; throw error; });
+(byId("data").textContent.trim() ? start() : startLive()).catch((error) => { byId("title").textContent = `This page cannot be shown: ${error.message}`; throw error; });

@@ -78,9 +78,10 @@ function story(one) {
     found.push(`It was credited with ${amount(log, sum(paid))} in ${paid.length} of ${log.span} parts${last}.`);
     if (of(3).length) found.push(`${counted(of(3).length, "part")} came too late, with ${amount(log, sum(of(3)))}.`);
     if (of(4).length) found.push(`${counted(of(4).length, "part")} ${of(4).length === 1 ? "is" : "are"} lost.`);
-    found.push(of(2).length ? "It is closed." : "It was still open when the log ended.");
+    found.push(of(2).length ? "It is closed." : page.live ? "It is still open." : "It was still open when the log ended.");
   }
-  found.push(`When it was decided, ${counted(log.array("parts.open")[one.place], "other pull")} ${log.array("parts.open")[one.place] === 1 ? "was" : "were"} open.`);
+  const open = log.array("parts.open");
+  if (open) found.push(`When it was decided, ${counted(open[one.place], "other pull")} ${open[one.place] === 1 ? "was" : "were"} open.`);
   const indices = indicesOf(log, one.place);
   if (indices) {
     const finite = indices.filter((value) => !Number.isNaN(value)).sort((a, b) => b - a);

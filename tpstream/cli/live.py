@@ -1,0 +1,55 @@
+"""The live page of commands that simulate: its address, its share of the progress, and how it ends."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tpstream.cli.options import LiveFlags
+
+if TYPE_CHECKING:
+    from tpstream.cli.output import Bar
+    from tpstream.view.live import LiveState
+
+
+class SharedProgress:
+    """Tells the bar in the terminal, if there is one, and the page how far the runs are."""
+
+    def __init__(self, bar: "Bar | None", state: "LiveState") -> None:
+        self._bar, self._state = bar, state
+
+    def expect(self, rounds: int) -> None:
+        """Set the total number of rounds."""
+        self._state.expect(rounds)
+        if self._bar is not None:
+            self._bar.expect(rounds)
+
+    def __call__(self, rounds: int) -> None:
+        """Add the rounds that were done since the last call."""
+        self._state(rounds)
+        if self._bar is not None:
+            self._bar(rounds)
+
+
+@contextmanager
+def shown_live(title: str, flags: LiveFlags, progress: "Bar | None") -> Iterator[dict[str, Any]]:
+    """Keywords of a study: its progress, and the way to the live page if one is asked for."""
+    if not flags.live:
+        yield {"progress": progress}
+        return
+    from tpstream.run.watch import open_link
+    from tpstream.view.live import LivePage
+
+    with LivePage(title, flags.port or 0) as page:
+        print_address(page.url)
+        link = open_link(page.port, page.token)
+        yield {"progress": SharedProgress(progress, page.state), "live": link}
+        link.send(picture=True)
+    if page.state.stop:
+        sys.stderr.write("tpstream: stopped from the page; the results are those of what was done until then\n")
+
+
+def print_address(url: str) -> None:
+    """Print the address of a live page on standard error, at once."""
+    sys.stderr.write(f"live page: {url}\n")
+    sys.stderr.flush()

@@ -1,0 +1,280 @@
+"""Runs that are watched: what a live page is told of them while they go on, and how it stops them.
+
+A run is sampled at a cost that is limited (see view/sampling.py): from its events, where it makes any, and in the
+paper's world, where the compiled loop makes none, from its pulls and the blocks of draws that they are paid by. The
+page is in the process of the command; runs reach it, from any process of this machine, over the loopback address.
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+import numpy as np
+
+from tpstream.analysis.regret import pseudo_regret
+from tpstream.engines.draws import Block, Draws, DrawsReader
+from tpstream.engines.engine import Engine
+from tpstream.log.schema import Header
+from tpstream.model.arrays import Ints
+from tpstream.model.events import CLOSED, PARTIAL, PULL, Columns, Events
+from tpstream.model.world import BLOCK
+from tpstream.view.sampling import LENGTH, Budget, SampledRun
+
+PERIOD = 0.5
+"""Seconds between two messages to the page."""
+PICTURE_SECONDS = 1.0
+"""Seconds between two pictures of the runs, at least."""
+PICTURE_SHARE = 0.01
+"""Of the time that runs take, what may be spent on pictures; they come less often if they cost more."""
+PATIENCE = 5.0
+"""Seconds in which the page must answer."""
+GATHERED = 20_000
+"""Events that are gathered before they are looked at, if they come in small batches."""
+
+
+class EventWatcher:
+    """Samples a run by its events; a subscriber of the bus."""
+
+    borrows = True
+
+    def __init__(self, sampled: SampledRun) -> None:
+        self._sampled = sampled
+        self._waiting: list[Events] = []
+        self._count = 0
+
+    def hear(self, events: Events) -> None:
+        """Take the next events; small batches are gathered."""
+        if events.borrowed:
+            self._look(events)
+            return
+        self._waiting.append(events)
+        self._count += len(events)
+        if self._count >= GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Look at the events that were gathered."""
+        if self._waiting:
+            self._look(Events.join(self._waiting))
+            self._waiting, self._count = [], 0
+
+    def _look(self, events: Events) -> None:
+        sampled, last = self._sampled, int(events.round[-1])
+        sampled.pass_time(float(events.time[0]), float(events.time[-1]))
+        first, sampled.made = sampled.made + 1, last
+        wanted = sampled.plan(first, last, len(events)) if last >= first else []
+        if not wanted and not sampled.waits:
+            return
+        before = sampled.aggregate.events
+        with sampled.budget.spend() as spent:
+            for stretch in wanted:
+                sampled.begin(*stretch)
+            sampled.take(events.columns())
+            spent.events = sampled.aggregate.events - before
+
+
+class RecentBlocks(DrawsReader):
+    """Hands a policy its draws, and keeps of every arm the last two blocks with their numbers."""
+
+    def __init__(self, draws: Draws) -> None:
+        super().__init__(draws)
+        self._taken = [0] * draws.world.problem.arms
+        self._recent: list[deque[tuple[int, Block]]] = [deque(maxlen=2) for _ in self._taken]
+
+    def next_block(self, arm: int) -> Block:
+        """The arm's next block of pulls."""
+        block = super().next_block(arm)
+        self._recent[arm].append((self._taken[arm], block))
+        self._taken[arm] += 1
+        return block
+
+    def rewards(self, arm: int, number: int) -> Any:
+        """What the arm's pull of this number, from 0, pays part by part; it must be one of the last 256."""
+        return next(block.rewards[number % BLOCK] for place, block in self._recent[arm] if place == number // BLOCK)
+
+
+class PullWatcher:
+    """Samples a run of the paper's world by its pulls; part j of the pull of round t is credited in round t + j - 1."""
+
+    def __init__(self, sampled: SampledRun, reader: RecentBlocks) -> None:
+        self._sampled, self._reader = sampled, reader
+        self._coming: Columns | None = None
+
+    def add(self, arms: Ints) -> None:
+        """Take the arms of the next rounds, which were counted."""
+        sampled = self._sampled
+        sampled.made = sampled.round
+        if self._coming is None:
+            count = min(LENGTH, len(arms))
+            last, events = sampled.made, count * (sampled.header.span + 2)
+            for first, number in sampled.plan(last - count + 1, last, events)[-1:]:
+                with sampled.budget.spend() as spent:
+                    sampled.begin(first, number)
+                    self._coming = self._events(first, number, arms[-number:])
+                    spent.events = self._take_arrived()
+        else:
+            with sampled.budget.spend() as spent:
+                spent.events = self._take_arrived()
+
+    def _take_arrived(self) -> int:
+        """Add what happened up to the last round, and say how many events that were."""
+        assert self._coming is not None  # noqa: S101 (else it is not called)
+        coming = self._coming
+        arrived = int(np.searchsorted(coming["time"], self._sampled.made, side="right"))
+        self._sampled.take({name: rows[:arrived] for name, rows in coming.items()})
+        left = arrived < len(coming["time"])
+        self._coming = {name: rows[arrived:] for name, rows in coming.items()} if left else None
+        return arrived
+
+    def _events(self, first: int, count: int, arms: Ints) -> Columns:
+        """All events of these pulls, the last ones that were made, in order of time."""
+        span = self._sampled.header.span
+        number = self._sampled.totals.copy()
+        values = np.empty((count, span))
+        for place in range(count - 1, -1, -1):
+            number[arms[place]] -= 1
+            values[place] = self._reader.rewards(int(arms[place]), int(number[arms[place]]))
+        made = np.arange(first, first + count)
+        parts = np.arange(1, span + 1)
+        kinds = np.concatenate([[PULL], np.full(span, PARTIAL), [CLOSED]])
+        times = np.concatenate([[0], parts - 1, [span - 1]]) + made[:, np.newaxis]
+        paid = np.concatenate([np.full((count, 1), np.nan), values, values.sum(axis=1, keepdims=True)], axis=1)
+        order = np.argsort(times.ravel(), kind="stable")
+        columns = {
+            "time": times.astype(np.float64),
+            "kind": np.broadcast_to(kinds, times.shape),
+            "pull": np.broadcast_to(made[:, np.newaxis], times.shape),
+            "arm": np.broadcast_to(arms[:, np.newaxis], times.shape),
+            "part": np.broadcast_to(np.concatenate([[0], parts, [0]]), times.shape),
+            "value": paid,
+        }
+        return {name: rows.ravel()[order] for name, rows in columns.items()}
+
+
+class WatchedRun:
+    """One policy's run that a page is told of."""
+
+    def __init__(self, header: Header, budget: Budget, sharers: int) -> None:
+        self.sampled = SampledRun(header, budget, sharers)
+        self.pictured = 0
+        """Events that were in the last picture."""
+        self._means = np.array(header.means)
+        self._events: EventWatcher | None = None
+        self._pulls: PullWatcher | None = None
+
+    def attach(self, engine: Engine, reader: DrawsReader) -> None:
+        """Choose how the run is sampled; to be called when all others have subscribed to the bus."""
+        if engine.makes_events:
+            self._events = EventWatcher(self.sampled)
+            engine.bus.subscribe("live page", self._events)
+        elif isinstance(reader, RecentBlocks):
+            self._pulls = PullWatcher(self.sampled, reader)
+            self.sampled.pass_time(1.0, 1.0)
+
+    def add(self, arms: Ints) -> None:
+        """Take the arms that were pulled in the next rounds."""
+        if self._events is not None:
+            self._events.flush()
+        self.sampled.count(arms)
+        if self._pulls is not None:
+            self._pulls.add(arms)
+
+    def news(self) -> dict[str, Any]:
+        """How far the run is, and its regret up to there."""
+        header = self.sampled.header
+        regret = float(pseudo_regret(self.sampled.totals, self._means))
+        return {"policy": header.policy, "run": header.run, "round": self.sampled.round, "regret": regret}
+
+
+class LiveLink:
+    """The way to a live page, which also travels to worker processes.
+
+    Parameters
+    ----------
+    port
+        Where the page listens, on the loopback address.
+    token
+        What the page asks of everyone who talks to it.
+    """
+
+    def __init__(self, port: int, token: str) -> None:
+        self._port, self._token = port, token
+        self._budget = Budget()
+        self._runs: dict[str, WatchedRun] = {}
+        self._before: dict[str, WatchedRun] = {}
+        """Of every policy the last run but one, if it was sampled: it is shown until the new one is."""
+        self._finished: list[Mapping[str, Any]] = []
+        self._looked_at = self._stop = self._lost = False
+        self._sent = self._pictured = -np.inf
+        self._pause = PICTURE_SECONDS
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Every process has one link to a page."""
+        return open_link, (self._port, self._token)
+
+    def watch(self, header: Header) -> WatchedRun:
+        """A new run, which takes the place of the last one of its policy."""
+        last = self._runs.get(header.policy)
+        if last is not None and last.sampled.aggregate.events:
+            self._before[header.policy] = last
+        self._runs[header.policy] = WatchedRun(header, self._budget, max(len(self._runs), 1))
+        return self._runs[header.policy]
+
+    def finished(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Tell of runs that are done: their policy and their numbers."""
+        self._finished.extend(results)
+
+    def stopped(self) -> bool:
+        """Whether the page asked to stop; tells it at the same time how far the runs are, if it is time to."""
+        if time.monotonic() - self._sent >= PERIOD:
+            self.send()
+        return self._stop
+
+    def send(self, *, picture: bool = False) -> None:
+        """Tell the page how far the runs are, with a picture of each if someone looks and it is time for one."""
+        if self._lost:
+            return
+        message: dict[str, Any] = {
+            "runs": [one.news() for one in self._runs.values()],
+            "finished": self._finished,
+        }
+        began = time.monotonic()
+        if self._looked_at and (picture or began - self._pictured >= self._pause):
+            message["pictures"] = list(filter(None, map(self._picture, self._runs)))
+            self._pictured = time.monotonic()
+            self._pause = max(PICTURE_SECONDS, (self._pictured - began) / PICTURE_SHARE)
+        self._finished = []
+        self._exchange(message)
+        self._sent = time.monotonic()
+
+    def _picture(self, policy: str) -> dict[str, Any] | None:
+        """A picture of the last run of a policy of which something is known; None if it is the same as before."""
+        for run in (self._runs[policy], self._before.get(policy)):
+            known = 0 if run is None else run.sampled.aggregate.events
+            if run is not None and known:
+                new, run.pictured = known > run.pictured, known
+                return {"policy": policy, "run": run.sampled.header.run, "text": run.sampled.text()} if new else None
+        return None
+
+    def _exchange(self, message: Mapping[str, Any]) -> None:
+        """Send a message; a page that does not answer, since it is on another machine or gone, is not asked again."""
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+        try:
+            connection.request("POST", "/feed", json.dumps(message), {"X-Token": self._token})
+            answer = connection.getresponse()
+            found = json.loads(answer.read())
+            self._looked_at, self._stop = bool(found["looked_at"]), bool(found["stop"])
+        except (OSError, HTTPException, ValueError, KeyError):
+            self._lost = True
+        finally:
+            connection.close()
+
+
+@lru_cache(maxsize=8)
+def open_link(port: int, token: str) -> LiveLink:
+    """The link of this process to that page."""
+    return LiveLink(port, token)

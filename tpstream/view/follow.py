@@ -1,0 +1,150 @@
+"""A log that is being written, by anyone, as a live page shows it: what is new is read and added up."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tpstream.log.arrow import Tail as ArrowTail
+from tpstream.log.jsonl import Tail as JsonTail
+from tpstream.log.reader import read_log
+from tpstream.log.schema import Header
+from tpstream.model.display import counted
+from tpstream.model.errors import LogError
+from tpstream.model.events import Columns
+from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
+from tpstream.view.content import live_text
+from tpstream.view.explorer import MOST_LOGS
+from tpstream.view.live import LiveState
+from tpstream.view.pulls import KeptParts, read_batches
+from tpstream.view.words import clean, header_facts
+
+PAUSE, BREAK = 0.5, 5.0
+"""Seconds after which a log is read again, and how many times as long as reading took."""
+
+
+class Tail(Protocol):
+    """Reads what is new in a log of one format."""
+
+    header: Header
+    end: int | None
+
+    def read(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names of the events that are new."""
+
+
+TAILS: dict[str, Callable[[Path], Tail]] = {"jsonl": JsonTail, "arrow": ArrowTail}
+
+
+class FollowedLog:
+    """Reads a log as it grows.
+
+    A sparse log is read from its beginning each time, since whether a part paid nothing may show only later; so is one
+    that was replaced by another.
+
+    Parameters
+    ----------
+    path
+        The file: JSON lines or an Arrow stream.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._begin()
+
+    def _begin(self) -> None:
+        log = read_log(self.path)
+        if log.format not in TAILS:
+            raise LogError(f"{self.path}: {log.format} cannot be followed, since it is written at its end; use view")
+        self.header = log.header
+        self.label = log.header.policy
+        self._tail = TAILS[log.format](self.path)
+        self._file = self._identity()
+        self._size = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.aggregate = Aggregate(self.header, str(self.path), resolution=COARSE)
+        self._kept = KeptParts()
+        self._pictured = 0
+
+    def _identity(self) -> tuple[int, int]:
+        about = self.path.stat()
+        return about.st_dev, about.st_ino
+
+    @property
+    def ended(self) -> bool:
+        """Whether the log is complete."""
+        return self._tail.end is not None
+
+    def read(self) -> int:
+        """Add what is new, and say how many pulls that were."""
+        try:
+            size, before = self.path.stat().st_size, self.aggregate.pulls.count
+            if size < self._size or self._identity() != self._file:
+                self._begin()
+            self._size = size
+            if not self.header.sparse:
+                for columns in self._tail.read(NEEDED):
+                    self._add(columns)
+            elif any(len(columns["kind"]) for columns in self._tail.read(("kind",))):
+                self._clear()
+                for columns in read_batches(read_log(self.path), NEEDED):
+                    self._add(columns)
+        except OSError as error:
+            raise LogError(f"{self.path}: cannot read the log: {error.strerror}") from error
+        return self.aggregate.pulls.count - before
+
+    def _add(self, columns: Columns) -> None:
+        self.aggregate.add(columns)
+        self._kept.add(columns["pull"] - 1, columns)
+
+    def news(self) -> dict[str, Any]:
+        """How far the log is, and the regret up to there."""
+        pulls = self.aggregate.pulls.count
+        regret = float(self.aggregate.regret()[-1]) if pulls else 0.0
+        return {"policy": self.label, "run": self.header.run, "round": pulls, "regret": regret}
+
+    def picture(self) -> dict[str, Any] | None:
+        """The log as the script of its page unpacks it; None if nothing is new."""
+        aggregate = self.aggregate
+        if aggregate.events == self._pictured:
+            return None
+        self._pictured = aggregate.events
+        parts = self._kept.parts(np.arange(1, aggregate.pulls.count + 1))
+        facts = [
+            *header_facts(self.header),
+            ("events", f"{aggregate.events:,} so far"),
+            ("file", clean(self.path.name)),
+        ]
+        note = (
+            f"All events that are in the log are added up; the parts of {counted(len(parts.pulls), 'pull')} are here."
+        )
+        text = live_text(aggregate, parts, facts=facts, notes=[note])
+        return {"policy": self.label, "run": self.header.run, "text": text}
+
+
+def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
+    """Feed a live page with logs until they are complete and someone has seen that."""
+    if not 0 < len(logs) <= MOST_LOGS:
+        raise LogError(f"a page shows 1 to {MOST_LOGS} logs, got {len(logs)}; name fewer")
+    names = [log.header.policy for log in logs]
+    for log in logs:
+        log.label = log.header.policy if names.count(log.header.policy) == 1 else f"{log.label}, run {log.header.run}"
+    state.expect(sum(log.header.horizon for log in logs))
+    while True:
+        began, looked_at = time.monotonic(), state.viewers > 0
+        state(sum(log.read() for log in logs))
+        pictures = [log.picture() for log in logs] if looked_at else []
+        state.take(
+            {
+                "runs": [log.news() for log in logs],
+                "pictures": [picture for picture in pictures if picture is not None],
+            }
+        )
+        if looked_at and all(log.ended for log in logs):
+            state.end("complete")
+            return
+        time.sleep(max(PAUSE, BREAK * (time.monotonic() - began)))

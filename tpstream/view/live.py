@@ -1,0 +1,320 @@
+"""The live page: a small HTTP server on the loopback address that shows runs while they go on, and can stop them.
+
+Browsers and runs talk to it. A browser gets the page, then a stream of server-sent events: `state`, the progress and
+the estimates so far, and `log`, the picture of one policy's run, which the script of the explorer draws. Whoever does
+not know the token of the printed address, or comes from another page, is refused.
+"""
+
+import hmac
+import json
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from tpstream.analysis.intervals import t_interval
+from tpstream.model.errors import PageError
+from tpstream.view.explorer import SCRIPTS
+from tpstream.view.pages import make_page
+from tpstream.view.words import clean
+
+LOOPBACK = "127.0.0.1"
+LARGEST_MESSAGE = 50_000_000
+"""Bytes of a message that a run may send."""
+HEARTBEAT = 2.0
+"""Seconds after which a browser is told something in any case, so that one that is gone is noticed."""
+FAREWELL = 3.0
+"""Seconds in which browsers are told how it ended."""
+STEADY = 5.0
+"""Seconds for which a run is shown before another one of the same policy."""
+RUNNING = "running"
+UNITS = ("share of best arm", "best arm chosen")
+"""Estimates that are shares, of which an interval does not leave 0 to 1."""
+
+
+class LiveState:
+    """What the page shows: everything that changes, guarded by one lock."""
+
+    def __init__(self, title: str, *, follows: bool = False) -> None:
+        self.changed = threading.Condition()
+        self._title, self._follows = title, follows
+        self._version = 0
+        self._began = time.monotonic()
+        self._done, self._total = 0, None
+        self._status = RUNNING
+        self._runs: dict[str, Mapping[str, Any]] = {}
+        self._values: dict[str, dict[str, list[float]]] = {}
+        self._pictures: dict[str, tuple[int, Mapping[str, Any], float]] = {}
+        self.stop = False
+        """Whether someone asked to stop."""
+        self.viewers = 0
+        """Browsers that listen."""
+
+    def expect(self, rounds: int) -> None:
+        """Set the number of rounds that there will be."""
+        self._change(_total=rounds)
+
+    def __call__(self, rounds: int) -> None:
+        """Take the rounds that were done since the last call; so a state is a progress of runs."""
+        self._done += rounds  # told with the next change, or the next heartbeat
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Take what a run tells: how far it is, results of finished runs, pictures."""
+        with self.changed:
+            for run in message.get("runs", ()):
+                self._runs[clean(run["policy"])] = {**run, "policy": clean(run["policy"])}
+            for one in message.get("finished", ()):
+                values = self._values.setdefault(clean(one["policy"]), {})
+                for name, number in one["numbers"].items():
+                    values.setdefault(name, []).append(float(number))
+            self._version += 1
+            for picture in message.get("pictures", ()):
+                self._show(clean(picture["policy"]), picture)
+            self.changed.notify_all()
+
+    def _show(self, policy: str, picture: Mapping[str, Any]) -> None:
+        """Show a picture of a policy's run, unless that of another run is new: it would change all the time."""
+        _, run, seen = self._pictures.get(policy, (0, {"run": picture["run"]}, -STEADY))
+        now = time.monotonic()
+        if run["run"] == picture["run"] or now - seen >= STEADY:
+            self._pictures[policy] = (self._version, picture, now)
+
+    def ask_to_stop(self) -> None:
+        """Remember that a viewer asked to stop."""
+        self._change(stop=True)
+
+    def end(self, status: str) -> None:
+        """Tell how it ended; after that, nothing changes any more."""
+        self._change(_status=status)
+
+    def _change(self, **values: Any) -> None:
+        with self.changed:
+            for name, value in values.items():
+                setattr(self, name, value)
+            self._version += 1
+            self.changed.notify_all()
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        return self._version
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last change was made."""
+        return self._status != RUNNING
+
+    def described(self) -> dict[str, Any]:
+        """Progress, status and estimates, as the page takes them."""
+        return {
+            "title": clean(self._title),
+            "status": self._status,
+            "follows": self._follows,
+            "stopping": self.stop,
+            "done": self._done,
+            "total": self._total,
+            "seconds": time.monotonic() - self._began,
+            "runs": list(self._runs.values()),
+            "estimates": [{"policy": policy, **_estimates(values)} for policy, values in self._values.items()],
+        }
+
+    def pictures_since(self, version: int) -> list[Mapping[str, Any]]:
+        """The pictures that are newer than this."""
+        return [picture for at, picture, _ in self._pictures.values() if at > version]
+
+
+def _estimates(values: Mapping[str, list[float]]) -> dict[str, Any]:
+    """Means over the finished runs with their 95 % intervals; no bounds for a single run."""
+    found: dict[str, Any] = {"runs": max(map(len, values.values()))}
+    for name, numbers in values.items():
+        interval = t_interval(np.array(numbers)).within(0.0, 1.0 if name in UNITS else np.inf)
+        bounds = [float(interval.low), float(interval.high)] if len(numbers) > 1 else None
+        found[name] = {"mean": float(interval.mean), "interval": bounds, "share": name in UNITS}
+    return found
+
+
+class LivePage:
+    """Serves a live page as long as it is entered.
+
+    Parameters
+    ----------
+    title
+        What is shown, as the page's title.
+    port
+        Where to listen; 0: any free port.
+    follows
+        Whether logs are followed that others write: then there is nothing to stop.
+
+    Examples
+    --------
+    >>> with LivePage("a study") as page:
+    ...     page.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, title: str, port: int = 0, *, follows: bool = False) -> None:
+        self.token = secrets.token_urlsafe(16)
+        self.state = LiveState(title, follows=follows)
+        try:
+            self._server = _Server((LOOPBACK, port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise PageError(f"port {port}: cannot be listened to: {reason}; choose another with --port") from error
+        self.port: int = self._server.server_address[1]
+        self._server.page = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with its token."""
+        return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        """Tell the browsers how it ended, and close."""
+        if not self.state.ended:
+            ends = "stopped" if self.state.stop else "finished"
+            self.state.end(ends if failure is None else "interrupted" if failure is KeyboardInterrupt else "failed")
+        patience = time.monotonic() + FAREWELL
+        with self.state.changed:
+            while self.state.viewers and time.monotonic() < patience:
+                self.state.changed.wait(0.1)
+        self._server.shutdown()
+        self._server.server_close()
+
+    def html(self) -> str:
+        """The page as it is before it has heard anything."""
+        scripts = (*SCRIPTS[:-1], "live.js", SCRIPTS[-1])
+        page = make_page(
+            "explorer.html", styles=["explorer.css"], scripts=scripts, connects=True, title="tpstream", data=""
+        )
+        return page.text
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    page: LivePage
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "tpstream", ""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is printed."""
+
+    def do_GET(self) -> None:
+        """The page, or the stream of what changes."""
+        address = urlsplit(self.path)
+        if not self._allowed(parse_qs(address.query).get("token", [""])[0]):
+            return
+        if address.path == "/":
+            self._send(HTTPStatus.OK, self.server.page.html().encode(), "text/html; charset=utf-8")
+        elif address.path == "/events":
+            self._stream()
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def do_POST(self) -> None:
+        """A message of a run, or the wish to stop."""
+        state = self.server.page.state
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > LARGEST_MESSAGE:
+            self.close_connection = True
+            self._refuse(HTTPStatus.BAD_REQUEST, "this message is too long, or its length is unknown")
+            return
+        body = self.rfile.read(int(length))
+        if not self._allowed(self.headers.get("X-Token", "")):
+            return
+        if self.path == "/stop":
+            state.ask_to_stop()
+        elif self.path == "/feed":
+            try:
+                state.take(json.loads(body))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self._refuse(HTTPStatus.BAD_REQUEST, "this is no message of a run")
+                return
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            return
+        answer = {"looked_at": state.viewers > 0, "stop": state.stop}
+        self._send(HTTPStatus.OK, json.dumps(answer).encode(), "application/json")
+
+    def _allowed(self, token: str) -> bool:
+        """Whether the request is meant for this page, comes from it or from no page, and knows the token."""
+        port = self.server.page.port
+        hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
+        origin = self.headers.get("Origin")
+        if self.headers.get("Host") not in hosts:
+            self._refuse(HTTPStatus.FORBIDDEN, "this address is not served")
+        elif origin is not None and origin not in {f"http://{host}" for host in hosts}:
+            self._refuse(HTTPStatus.FORBIDDEN, "another page may not ask")
+        elif not hmac.compare_digest(token.encode(), self.server.page.token.encode()):
+            self._refuse(
+                HTTPStatus.FORBIDDEN, "the token is missing or wrong; use the address that the command printed"
+            )
+        else:
+            return True
+        return False
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        self._send(status, f"{why}\n".encode(), "text/plain; charset=utf-8")
+
+    def _send(self, status: HTTPStatus, body: bytes, type: str) -> None:
+        self.send_response(status)
+        self._send_headers(type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _send_headers(self, type: str) -> None:
+        self.send_header("Content-Type", type)
+        for name, value in (
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("X-Frame-Options", "DENY"),
+            ("Referrer-Policy", "no-referrer"),
+        ):
+            self.send_header(name, value)
+
+    def _stream(self) -> None:
+        """Tell a browser everything that changes, until the runs have ended or it is gone."""
+        state, version = self.server.page.state, -1
+        self.close_connection = True
+        self.send_response(HTTPStatus.OK)
+        self._send_headers("text/event-stream")
+        self.end_headers()
+        with state.changed:
+            state.viewers += 1
+        try:
+            ended = False
+            while not ended:
+                with state.changed:
+                    state.changed.wait_for(lambda: state.version > version, HEARTBEAT)  # noqa: B023 (called at once)
+                    pictures, described = state.pictures_since(version), state.described()
+                    version, ended = state.version, state.ended
+                for picture in pictures:
+                    self._event("log", picture)
+                self._event("state", described)
+        except OSError:
+            pass  # the browser is gone
+        finally:
+            with state.changed:
+                state.viewers -= 1
+                state.changed.notify_all()
+
+    def _event(self, name: str, data: Mapping[str, Any]) -> None:
+        self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
+        self.wfile.flush()

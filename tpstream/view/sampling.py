@@ -1,0 +1,240 @@
+"""A sample of a run that goes on: as many of its pulls as can be added up in a small share of the time that it takes.
+
+Pulls are sampled in stretches of consecutive ones. All events of such pulls are added up, and each pull stands for all
+since the last stretch. When nothing costs too much, the stretches follow each other and every pull is in the sample.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpstream.log.schema import Header
+from tpstream.model.arrays import Bools, Ints
+from tpstream.model.display import counted
+from tpstream.model.events import CLOSED, COLUMN, PULL, Columns
+from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
+from tpstream.view.content import live_text
+from tpstream.view.pulls import KeptParts
+from tpstream.view.words import header_facts
+
+SHARE = 0.02
+"""Of the time that runs take, what may be spent on their sample."""
+MOST_SAVED = 0.3
+"""Seconds of it that may be spent at once."""
+LENGTH = 32
+"""Pulls of a stretch, if not all pulls can be afforded."""
+STRETCHES = 512
+"""Most stretches of a run; more cannot be seen."""
+ENOUGH = 20
+"""Stretches that a run must get to be shown at all, if it is short."""
+SHORT = 1.0
+"""Seconds after which a run is not short: then it is sampled with what can be afforded, and before that only if it is
+enough for all of it."""
+AT_FIRST = 3e-7
+"""Seconds that an event costs, as long as that was not measured."""
+LEARNING = 0.2
+"""How much the last time that was measured counts."""
+LONGEST_TRACE = 1024
+"""Most moments at which it is known how often each arm was pulled."""
+OVERHEAD = 1e-3
+"""Seconds that a stretch costs besides its events."""
+
+
+@dataclass
+class Spent:
+    """What time was spent on."""
+
+    events: int = 0
+    """How many events were added up."""
+
+
+class Budget:
+    """The time that was spent on samples, against the time that may be spent; runs of one process share it.
+
+    It is the time of the processor: what others do on the machine does not count.
+    """
+
+    def __init__(self, share: float = SHARE) -> None:
+        self._share = share
+        self._saved = 0.0
+        self._seen = time.process_time()
+        self.per_event = AT_FIRST
+        """Seconds that an event costs."""
+
+    def available(self) -> float:
+        """The seconds that may be spent now."""
+        now = time.process_time()
+        self._saved = min(self._saved + self._share * (now - self._seen), MOST_SAVED)
+        self._seen = now
+        return self._saved
+
+    @contextmanager
+    def spend(self) -> "Iterator[Spent]":
+        """Count the time that is spent inside, and learn what an event costs."""
+        spent, began = Spent(), time.process_time()
+        yield spent
+        seconds = time.process_time() - began
+        self._saved -= seconds
+        if spent.events >= LENGTH:
+            self.per_event += LEARNING * (max(seconds - OVERHEAD, 0.0) / spent.events - self.per_event)
+
+
+class Stretch:
+    """Consecutive pulls that are in the sample: the first, how many, and how many pulls each stands for."""
+
+    def __init__(self, first: int, count: int, row: int, weight: float) -> None:
+        self.first, self.count, self.row, self.weight = first, count, row, weight
+        self.closed = 0
+
+
+class SampledRun:
+    """What a page shows of one run that goes on; who feeds it asks `plan` which of the next pulls it wants.
+
+    Parameters
+    ----------
+    header
+        What the run is.
+    budget
+        What may be spent; runs of one process share it.
+    sharers
+        How many runs go on at the same time.
+    """
+
+    def __init__(self, header: Header, budget: Budget, sharers: int = 1) -> None:
+        self.header, self.budget = header, budget
+        self.aggregate = Aggregate(header, resolution=COARSE, weighted=True)
+        self.made = 0
+        """Pulls of the run that were looked at."""
+        self.round = 0
+        """The last round of which the arm is known."""
+        self.totals: Ints = np.zeros(len(header.arms), dtype=np.int64)
+        """How often each arm was pulled up to there."""
+        self._regular = "arrivals" not in header.scenario
+        self._now: float | None = None
+        self._trace: list[tuple[float, Ints]] = []
+        self._kept = KeptParts()
+        self._stretches: list[Stretch] = []
+        self._open: list[Stretch] = []
+        self._represented = 0
+        """The last pull that one in the sample stands for."""
+        self._began = time.process_time()
+        stretch = OVERHEAD + LENGTH * header.span * budget.per_event
+        enough = min(ENOUGH, -(-header.horizon // LENGTH), int(0.9 * MOST_SAVED / (stretch * sharers)))
+        affordable = int(budget.available() / (stretch * sharers))
+        self._eager = affordable >= max(enough, 1)
+        self._spacing = header.horizon // min(STRETCHES, affordable if self._eager else STRETCHES)
+        self._next = 1
+
+    def pass_time(self, first: float, last: float) -> None:
+        """Take the times of the first and the last of the next events."""
+        if self._now is None:
+            self.aggregate.reach(np.array([first]))
+            self._trace.append((first, np.zeros_like(self.totals)))
+        self._now = last
+
+    def count(self, arms: Ints) -> None:
+        """Take the arms that were pulled in the next rounds, all of them."""
+        self.round += len(arms)
+        self.totals += np.bincount(arms, minlength=len(self.totals))
+        if self._now is not None:
+            self._trace.append((float(self.round) if self._regular else self._now, self.totals.copy()))
+        if len(self._trace) > LONGEST_TRACE:
+            self._trace = [*self._trace[:-1:2], self._trace[-1]]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pull so far is in the sample."""
+        return self._represented == self.aggregate.pulls.count == self.made
+
+    def plan(self, first: int, last: int, events: int) -> list[tuple[int, int]]:
+        """Which of these pulls, that have so many events, are to be in the sample: stretches, by first and number."""
+        if last < self._next or not (self._eager or time.process_time() - self._began > SHORT):
+            return []
+        available, per_event = self.budget.available(), self.budget.per_event
+        if OVERHEAD + events * per_event <= available:
+            return [(first, last - first + 1)]
+        start = max(first, self._next)
+        room, count = last - start + 1, min(LENGTH, last - start + 1)
+        affordable = int(available / (OVERHEAD + events * count / (last - first + 1) * per_event))
+        number = min(affordable, 1 + (room - count) // max(count, self._spacing))
+        return [(start + place * (room // number), count) for place in range(number)]
+
+    def begin(self, first: int, count: int) -> None:
+        """Add pulls, which come after all others, to the sample."""
+        before = self._stretches[-1] if self._stretches else None
+        gap = first - 1 - self._represented
+        self._represented = first + count - 1
+        self._next = first + (count if gap == 0 else max(count, self._spacing))
+        if before is not None and gap == 0 and before.weight == 1 and before in self._open:
+            before.count += count
+            return
+        row = 0 if before is None else before.row + before.count
+        one = Stretch(first, count, row, (gap + count) / count)
+        self._stretches.append(one)
+        self._open.append(one)
+
+    @property
+    def waits(self) -> bool:
+        """Whether events of sampled pulls are still to come."""
+        return bool(self._open)
+
+    def take(self, columns: Columns) -> None:
+        """Add the events of sampled pulls among these, which are the next ones of the run."""
+        for one in self._open:
+            place = columns["pull"] - one.first
+            inside = (place >= 0) & (place < one.count)
+            if not inside.any():
+                continue
+            row = place[inside].astype(np.int64) + one.row
+            chosen = _choose(columns, inside) | {"pull": row + 1}
+            self.aggregate.add(chosen, one.weight)
+            self._kept.add(row, chosen)
+            one.closed += int(np.count_nonzero(chosen["kind"] == CLOSED))
+        windowed = self.header.scenario.get("window") is not None  # parts may come after the closing
+        latest = self._open[-1:] if windowed else []
+        self._open = [one for one in self._open if one.closed < one.count or one in latest]
+
+    def text(self) -> str | None:
+        """The run as a page's script unpacks it; None if nothing of it is known yet."""
+        if not self.aggregate.events:
+            return None
+        if not self.complete:
+            self._put_exact_counts()
+        numbers: Ints = np.concatenate([np.arange(one.first, one.first + one.count) for one in self._stretches])
+        numbers = numbers[: self.aggregate.pulls.count]
+        return live_text(
+            self.aggregate,
+            self._kept.parts(numbers),
+            pulls=self.made,
+            facts=header_facts(self.header),
+            notes=[self._note()],
+            sampled=not self.complete,
+        )
+
+    def _put_exact_counts(self) -> None:
+        """Replace the numbers of sampled pulls by those of all pulls, which are known: for allocation and regret."""
+        times = np.array([time for time, _ in self._trace])
+        totals = np.array([counts for _, counts in self._trace])
+        self.aggregate.reach(times)
+        axis = self.aggregate.time
+        edges = axis.origin + axis.width * np.arange(axis.used + 1)
+        found = np.stack([np.interp(edges, times, of_arm) for of_arm in totals.T], axis=1)
+        self.aggregate.counts[: axis.used, :, PULL] = np.diff(found, axis=0)
+
+    def _note(self) -> str:
+        seen = self.aggregate.pulls.count
+        if self.complete:
+            return f"All of the {counted(seen, 'decision')} so far are shown."
+        return (
+            f"Shown are {seen:,} of {counted(self.made, 'decision')}, in stretches of consecutive ones; each stands "
+            f"for all since the last stretch, as more would slow the run down. Allocation and regret are those of all."
+        )
+
+
+def _choose(columns: Columns, inside: Bools) -> Columns:
+    """The chosen events; columns with a row for each pull only have those of the chosen pulls."""
+    pulls = inside[columns["kind"] == PULL]
+    return {name: columns[name][pulls if COLUMN[name].per_pull else inside] for name in NEEDED if name in columns}
