@@ -31,6 +31,10 @@ class Bus:
         """Hand all further events to this subscriber too; errors call it by the name."""
         self._subscribers.append((name, subscriber))
 
+    def unsubscribe(self, name: str) -> None:
+        """Hand no further events to the subscriber of this name."""
+        self._subscribers = [one for one in self._subscribers if one[0] != name]
+
     @property
     def names(self) -> list[str]:
         """The names of the subscribers."""

@@ -255,7 +255,8 @@ def start_run(
     if options.live is not None:
         from tpstream.run.watch import RecentBlocks  # noqa: PLC0415 (only for runs that are watched)
 
-        watched = options.live.watch(make_header(scenario, choice, world.seed, world.run))
+        describe = partial(make_header, scenario, choice, world.seed, world.run)
+        watched = options.live.watch(choice.label, world, describe)
         reader = RecentBlocks(draws)
     details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
     optional = tuple(column for detail in details for column in DETAIL_COLUMNS.get(detail, ()))

@@ -8,7 +8,7 @@ page is in the process of the command; runs reach it, from any process of this m
 import json
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -17,64 +17,74 @@ import numpy as np
 
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.engines.draws import Block, Draws, DrawsReader
-from tpstream.engines.engine import Engine
+from tpstream.engines.engine import Bus, Engine
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Columns, Events
-from tpstream.model.world import BLOCK
+from tpstream.model.world import BLOCK, World
 from tpstream.view.sampling import LENGTH, Budget, SampledRun
 
 PERIOD = 0.5
 """Seconds between two messages to the page."""
 PICTURE_SECONDS = 1.0
 """Seconds between two pictures of the runs, at least."""
-PICTURE_SHARE = 0.01
+PICTURE_SHARE = 0.007
 """Of the time that runs take, what may be spent on pictures; they come less often if they cost more."""
 PATIENCE = 5.0
 """Seconds in which the page must answer."""
 GATHERED = 20_000
 """Events that are gathered before they are looked at, if they come in small batches."""
+AHEAD = 2
+"""Batches of rounds for which a sample is planned: the next one may be longer than the last."""
+NAME = "live page"
+"""What the bus calls the subscriber."""
 
 
 class EventWatcher:
-    """Samples a run by its events; a subscriber of the bus."""
+    """Samples a run by its events: it subscribes to the bus while events of sampled pulls are to come."""
 
     borrows = True
 
-    def __init__(self, sampled: SampledRun) -> None:
-        self._sampled = sampled
+    def __init__(self, sampled: SampledRun, bus: Bus) -> None:
+        self._sampled, self._bus = sampled, bus
         self._waiting: list[Events] = []
         self._count = 0
+        self._subscribed = False
+        self._plan(sampled.horizon)
 
     def hear(self, events: Events) -> None:
         """Take the next events; small batches are gathered."""
-        if events.borrowed:
-            self._look(events)
-            return
         self._waiting.append(events)
         self._count += len(events)
-        if self._count >= GATHERED:
-            self.flush()
+        if events.borrowed or self._count >= GATHERED:
+            self._look()
 
-    def flush(self) -> None:
-        """Look at the events that were gathered."""
-        if self._waiting:
-            self._look(Events.join(self._waiting))
-            self._waiting, self._count = [], 0
+    def add(self, arms: Ints) -> None:
+        """Take the arms of the next rounds, which were counted; then the sample of the next ones is planned."""
+        self._look()
+        self._sampled.made = self._sampled.round
+        self._plan(len(arms) * AHEAD)
 
-    def _look(self, events: Events) -> None:
-        sampled, last = self._sampled, int(events.round[-1])
-        sampled.pass_time(float(events.time[0]), float(events.time[-1]))
-        first, sampled.made = sampled.made + 1, last
-        wanted = sampled.plan(first, last, len(events)) if last >= first else []
-        if not wanted and not sampled.waits:
+    def _plan(self, pulls: int) -> None:
+        """Choose which of the next pulls, about this many, are to be in the sample."""
+        sampled = self._sampled
+        for stretch in sampled.plan(sampled.round + 1, min(sampled.round + pulls, sampled.horizon)):
+            sampled.begin(*stretch)
+        if sampled.waits and not self._subscribed:
+            self._bus.subscribe(NAME, self)
+        elif self._subscribed and not sampled.waits:
+            self._bus.unsubscribe(NAME)
+        self._subscribed = sampled.waits
+
+    def _look(self) -> None:
+        """Add the events that were gathered, if they are of sampled pulls."""
+        if not self._waiting:
             return
-        before = sampled.aggregate.events
+        batches, before, sampled = self._waiting, self._sampled.events, self._sampled
+        self._waiting, self._count = [], 0
         with sampled.budget.spend() as spent:
-            for stretch in wanted:
-                sampled.begin(*stretch)
-            sampled.take(events.columns())
-            spent.events = sampled.aggregate.events - before
+            sampled.take((batches[0] if len(batches) == 1 else Events.join(batches)).columns())
+            spent.events = sampled.events - before
 
 
 class RecentBlocks(DrawsReader):
@@ -110,8 +120,8 @@ class PullWatcher:
         sampled.made = sampled.round
         if self._coming is None:
             count = min(LENGTH, len(arms))
-            last, events = sampled.made, count * (sampled.header.span + 2)
-            for first, number in sampled.plan(last - count + 1, last, events)[-1:]:
+            last = sampled.made
+            for first, number in sampled.plan(last - count + 1, last)[-1:]:
                 with sampled.budget.spend() as spent:
                     sampled.begin(first, number)
                     self._coming = self._events(first, number, arms[-number:])
@@ -132,7 +142,7 @@ class PullWatcher:
 
     def _events(self, first: int, count: int, arms: Ints) -> Columns:
         """All events of these pulls, the last ones that were made, in order of time."""
-        span = self._sampled.header.span
+        span = self._sampled.span
         number = self._sampled.totals.copy()
         values = np.empty((count, span))
         for place in range(count - 1, -1, -1):
@@ -158,36 +168,32 @@ class PullWatcher:
 class WatchedRun:
     """One policy's run that a page is told of."""
 
-    def __init__(self, header: Header, budget: Budget, sharers: int) -> None:
-        self.sampled = SampledRun(header, budget, sharers)
+    def __init__(self, label: str, world: World, describe: Callable[[], Header], budget: Budget, sharers: int) -> None:
+        problem = world.problem
+        self.run = world.run
+        self.sampled = SampledRun(problem.span, problem.horizon, problem.arms, describe, budget, sharers)
+        self._label, self._means = label, np.array(problem.means)
         self.pictured = 0
         """Events that were in the last picture."""
-        self._means = np.array(header.means)
-        self._events: EventWatcher | None = None
-        self._pulls: PullWatcher | None = None
+        self._watcher: EventWatcher | PullWatcher | None = None
 
     def attach(self, engine: Engine, reader: DrawsReader) -> None:
         """Choose how the run is sampled; to be called when all others have subscribed to the bus."""
         if engine.makes_events:
-            self._events = EventWatcher(self.sampled)
-            engine.bus.subscribe("live page", self._events)
+            self._watcher = EventWatcher(self.sampled, engine.bus)
         elif isinstance(reader, RecentBlocks):
-            self._pulls = PullWatcher(self.sampled, reader)
-            self.sampled.pass_time(1.0, 1.0)
+            self._watcher = PullWatcher(self.sampled, reader)
 
     def add(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds."""
-        if self._events is not None:
-            self._events.flush()
         self.sampled.count(arms)
-        if self._pulls is not None:
-            self._pulls.add(arms)
+        if self._watcher is not None:
+            self._watcher.add(arms)
 
     def news(self) -> dict[str, Any]:
         """How far the run is, and its regret up to there."""
-        header = self.sampled.header
         regret = float(pseudo_regret(self.sampled.totals, self._means))
-        return {"policy": header.policy, "run": header.run, "round": self.sampled.round, "regret": regret}
+        return {"policy": self._label, "run": self.run, "round": self.sampled.round, "regret": regret}
 
 
 class LiveLink:
@@ -216,13 +222,13 @@ class LiveLink:
         """Every process has one link to a page."""
         return open_link, (self._port, self._token)
 
-    def watch(self, header: Header) -> WatchedRun:
-        """A new run, which takes the place of the last one of its policy."""
-        last = self._runs.get(header.policy)
-        if last is not None and last.sampled.aggregate.events:
-            self._before[header.policy] = last
-        self._runs[header.policy] = WatchedRun(header, self._budget, max(len(self._runs), 1))
-        return self._runs[header.policy]
+    def watch(self, label: str, world: World, describe: Callable[[], Header]) -> WatchedRun:
+        """A new run of a policy, which takes the place of its last one; `describe` makes its header."""
+        last = self._runs.get(label)
+        if last is not None and last.sampled.events:
+            self._before[label] = last
+        self._runs[label] = WatchedRun(label, world, describe, self._budget, max(len(self._runs), 1))
+        return self._runs[label]
 
     def finished(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Tell of runs that are done: their policy and their numbers."""
@@ -239,12 +245,12 @@ class LiveLink:
         if self._lost:
             return
         message: dict[str, Any] = {
-            "runs": [one.news() for one in self._runs.values()],
+            "runs": [one.news() for one in list(self._runs.values())],
             "finished": self._finished,
         }
         began = time.monotonic()
         if self._looked_at and (picture or began - self._pictured >= self._pause):
-            message["pictures"] = list(filter(None, map(self._picture, self._runs)))
+            message["pictures"] = list(filter(None, map(self._picture, list(self._runs))))
             self._pictured = time.monotonic()
             self._pause = max(PICTURE_SECONDS, (self._pictured - began) / PICTURE_SHARE)
         self._finished = []
@@ -254,10 +260,10 @@ class LiveLink:
     def _picture(self, policy: str) -> dict[str, Any] | None:
         """A picture of the last run of a policy of which something is known; None if it is the same as before."""
         for run in (self._runs[policy], self._before.get(policy)):
-            known = 0 if run is None else run.sampled.aggregate.events
+            known = 0 if run is None else run.sampled.events
             if run is not None and known:
                 new, run.pictured = known > run.pictured, known
-                return {"policy": policy, "run": run.sampled.header.run, "text": run.sampled.text()} if new else None
+                return {"policy": policy, "run": run.run, "text": run.sampled.text()} if new else None
         return None
 
     def _exchange(self, message: Mapping[str, Any]) -> None:

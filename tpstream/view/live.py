@@ -45,7 +45,7 @@ class LiveState:
         self.changed = threading.Condition()
         self._title, self._follows = title, follows
         self._version = 0
-        self._began = time.monotonic()
+        self._began = self._heard = time.monotonic()
         self._done, self._total = 0, None
         self._status = RUNNING
         self._runs: dict[str, Mapping[str, Any]] = {}
@@ -63,6 +63,8 @@ class LiveState:
     def __call__(self, rounds: int) -> None:
         """Take the rounds that were done since the last call; so a state is a progress of runs."""
         self._done += rounds  # told with the next change, or the next heartbeat
+        if rounds:
+            self._heard = time.monotonic()
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Take what a run tells: how far it is, results of finished runs, pictures."""
@@ -119,6 +121,7 @@ class LiveState:
             "stopping": self.stop,
             "done": self._done,
             "total": self._total,
+            "quiet": time.monotonic() - self._heard,
             "seconds": time.monotonic() - self._began,
             "runs": list(self._runs.values()),
             "estimates": [{"policy": policy, **_estimates(values)} for policy, values in self._values.items()],

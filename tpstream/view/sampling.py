@@ -5,14 +5,15 @@ since the last stretch. When nothing costs too much, the stretches follow each o
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tpstream.log.schema import Header
-from tpstream.model.arrays import Bools, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import counted
 from tpstream.model.events import CLOSED, COLUMN, PULL, Columns
 from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
@@ -20,7 +21,7 @@ from tpstream.view.content import live_text
 from tpstream.view.pulls import KeptParts
 from tpstream.view.words import header_facts
 
-SHARE = 0.02
+SHARE = 0.015
 """Of the time that runs take, what may be spent on their sample."""
 MOST_SAVED = 0.3
 """Seconds of it that may be spent at once."""
@@ -95,70 +96,92 @@ class SampledRun:
 
     Parameters
     ----------
-    header
-        What the run is.
+    span, horizon, arms
+        Of the run: the parts of a pull, the number of its pulls, the number of arms.
+    describe
+        Makes the header of the run; called when something is sampled, since most short runs are not.
     budget
         What may be spent; runs of one process share it.
     sharers
         How many runs go on at the same time.
     """
 
-    def __init__(self, header: Header, budget: Budget, sharers: int = 1) -> None:
-        self.header, self.budget = header, budget
-        self.aggregate = Aggregate(header, resolution=COARSE, weighted=True)
+    def __init__(
+        self,
+        span: int,
+        horizon: int,
+        arms: int,
+        describe: Callable[[], Header],
+        budget: Budget,
+        sharers: int = 1,
+    ) -> None:
+        self.span, self.horizon, self.budget, self._describe = span, horizon, budget, describe
+        self.events = 0
+        """Events that are in the sample."""
         self.made = 0
         """Pulls of the run that were looked at."""
         self.round = 0
         """The last round of which the arm is known."""
-        self.totals: Ints = np.zeros(len(header.arms), dtype=np.int64)
+        self.totals: Ints = np.zeros(arms, dtype=np.int64)
         """How often each arm was pulled up to there."""
-        self._regular = "arrivals" not in header.scenario
-        self._now: float | None = None
-        self._trace: list[tuple[float, Ints]] = []
+        self._trace: list[tuple[int, Ints]] = [(0, self.totals.copy())]
+        """The round and the totals at some moments."""
         self._kept = KeptParts()
         self._stretches: list[Stretch] = []
         self._open: list[Stretch] = []
+        self._gaps = False
         self._represented = 0
         """The last pull that one in the sample stands for."""
         self._began = time.process_time()
-        stretch = OVERHEAD + LENGTH * header.span * budget.per_event
-        enough = min(ENOUGH, -(-header.horizon // LENGTH), int(0.9 * MOST_SAVED / (stretch * sharers)))
+        stretch = OVERHEAD + LENGTH * span * budget.per_event
+        enough = min(ENOUGH, -(-horizon // LENGTH), int(0.9 * MOST_SAVED / (stretch * sharers)))
         affordable = int(budget.available() / (stretch * sharers))
         self._eager = affordable >= max(enough, 1)
-        self._spacing = header.horizon // min(STRETCHES, affordable if self._eager else STRETCHES)
+        self._spacing = horizon // min(STRETCHES, affordable if self._eager else STRETCHES)
         self._next = 1
 
-    def pass_time(self, first: float, last: float) -> None:
-        """Take the times of the first and the last of the next events."""
-        if self._now is None:
-            self.aggregate.reach(np.array([first]))
-            self._trace.append((first, np.zeros_like(self.totals)))
-        self._now = last
+    @cached_property
+    def header(self) -> Header:
+        """What the run is."""
+        return self._describe()
+
+    @cached_property
+    def aggregate(self) -> Aggregate:
+        """The sums over the sample."""
+        found = Aggregate(self.header, resolution=COARSE, weighted=True)
+        if self._regular:
+            found.reach(np.array([1.0]))
+        return found
+
+    @property
+    def _regular(self) -> bool:
+        """Whether the time of a round is its number."""
+        return "arrivals" not in self.header.scenario
 
     def count(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds, all of them."""
         self.round += len(arms)
         self.totals += np.bincount(arms, minlength=len(self.totals))
-        if self._now is not None:
-            self._trace.append((float(self.round) if self._regular else self._now, self.totals.copy()))
+        self._trace.append((self.round, self.totals.copy()))
         if len(self._trace) > LONGEST_TRACE:
             self._trace = [*self._trace[:-1:2], self._trace[-1]]
 
     @property
     def complete(self) -> bool:
         """Whether every pull so far is in the sample."""
-        return self._represented == self.aggregate.pulls.count == self.made
+        return not self._gaps and self._represented >= self.made
 
-    def plan(self, first: int, last: int, events: int) -> list[tuple[int, int]]:
-        """Which of these pulls, that have so many events, are to be in the sample: stretches, by first and number."""
-        if last < self._next or not (self._eager or time.process_time() - self._began > SHORT):
+    def plan(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Which of these pulls are to be in the sample: stretches, by their first pull and how many."""
+        first = max(first, self._represented + 1)
+        if last < max(first, self._next) or not (self._eager or time.process_time() - self._began > SHORT):
             return []
         available, per_event = self.budget.available(), self.budget.per_event
-        if OVERHEAD + events * per_event <= available:
+        if OVERHEAD + (last - first + 1) * self.span * per_event <= available:
             return [(first, last - first + 1)]
         start = max(first, self._next)
         room, count = last - start + 1, min(LENGTH, last - start + 1)
-        affordable = int(available / (OVERHEAD + events * count / (last - first + 1) * per_event))
+        affordable = int(available / (OVERHEAD + count * self.span * per_event))
         number = min(affordable, 1 + (room - count) // max(count, self._spacing))
         return [(start + place * (room // number), count) for place in range(number)]
 
@@ -166,6 +189,7 @@ class SampledRun:
         """Add pulls, which come after all others, to the sample."""
         before = self._stretches[-1] if self._stretches else None
         gap = first - 1 - self._represented
+        self._gaps = self._gaps or gap > 0
         self._represented = first + count - 1
         self._next = first + (count if gap == 0 else max(count, self._spacing))
         if before is not None and gap == 0 and before.weight == 1 and before in self._open:
@@ -191,6 +215,7 @@ class SampledRun:
             row = place[inside].astype(np.int64) + one.row
             chosen = _choose(columns, inside) | {"pull": row + 1}
             self.aggregate.add(chosen, one.weight)
+            self.events += len(row)
             self._kept.add(row, chosen)
             one.closed += int(np.count_nonzero(chosen["kind"] == CLOSED))
         windowed = self.header.scenario.get("window") is not None  # parts may come after the closing
@@ -199,15 +224,13 @@ class SampledRun:
 
     def text(self) -> str | None:
         """The run as a page's script unpacks it; None if nothing of it is known yet."""
-        if not self.aggregate.events:
+        if not self.events:
             return None
         if not self.complete:
             self._put_exact_counts()
-        numbers: Ints = np.concatenate([np.arange(one.first, one.first + one.count) for one in self._stretches])
-        numbers = numbers[: self.aggregate.pulls.count]
         return live_text(
             self.aggregate,
-            self._kept.parts(numbers),
+            self._kept.parts(self._numbers()[: self.aggregate.pulls.count]),
             pulls=self.made,
             facts=header_facts(self.header),
             notes=[self._note()],
@@ -216,13 +239,25 @@ class SampledRun:
 
     def _put_exact_counts(self) -> None:
         """Replace the numbers of sampled pulls by those of all pulls, which are known: for allocation and regret."""
-        times = np.array([time for time, _ in self._trace])
-        totals = np.array([counts for _, counts in self._trace])
+        rounds, totals = np.array([round for round, _ in self._trace]), np.array([counts for _, counts in self._trace])
+        times = self._times(rounds)
         self.aggregate.reach(times)
         axis = self.aggregate.time
         edges = axis.origin + axis.width * np.arange(axis.used + 1)
         found = np.stack([np.interp(edges, times, of_arm) for of_arm in totals.T], axis=1)
+        found[0] = 0  # what was before the first edge counts in the first bin
         self.aggregate.counts[: axis.used, :, PULL] = np.diff(found, axis=0)
+
+    def _times(self, rounds: Ints) -> Floats:
+        """When these rounds were: in a regular world at their numbers, else as the sampled pulls before and after."""
+        if self._regular:
+            return rounds.astype(np.float64)
+        count = self.aggregate.pulls.count
+        return np.interp(rounds, self._numbers()[:count], self.aggregate.pulls.time[:count])
+
+    def _numbers(self) -> Ints:
+        """The numbers of the sampled pulls."""
+        return np.concatenate([np.arange(one.first, one.first + one.count) for one in self._stretches])
 
     def _note(self) -> str:
         seen = self.aggregate.pulls.count

@@ -13,7 +13,7 @@ function progressText(told) {
   return `${parts} in ${clock(seconds)}${left}`;
 }
 function statusText(told) {
-  if (told.follows && told.status === "running") return "The log is being written";
+  if (told.follows && told.status === "running") return told.quiet > 10 ? `The log is not complete, and nothing was written to it for ${clock(told.quiet)} minutes.` : "The log is being written";
   const words = { complete: "The log is complete: its run has ended.", running: told.stopping ? "Stopping …" : "Running", finished: "The run has ended: all of it is done.", stopped: "The run has ended: it was stopped from this page. What was done is kept.", interrupted: "The run has ended: it was interrupted.", failed: "The run has ended: it failed. The terminal says why." };
   return words[told.status] || told.status;
 }
@@ -28,9 +28,9 @@ function estimateTable(told) {
   const policies = [...new Set([...told.runs.map((one) => one.policy), ...told.estimates.map((one) => one.policy)])];
   const rows = policies.map((policy) => {
     const finished = told.estimates.find((one) => one.policy === policy), now = told.runs.find((one) => one.policy === policy);
-    return [policy, finished ? finished.runs.toLocaleString("en") : "0", ...names.map((name) => estimateText(finished && finished[name])), now ? `${now.run}, round ${now.round.toLocaleString("en")}` : "–", now ? short(now.regret) : "–"];
+    return [policy, ...(told.follows ? [] : [finished ? finished.runs.toLocaleString("en") : "0"]), ...names.map((name) => estimateText(finished && finished[name])), now ? `${now.run}, round ${now.round.toLocaleString("en")}` : "–", now ? short(now.regret) : "–"];
   });
-  return { head: ["policy", "finished runs", ...names.map((name) => `${name} (95 % interval)`), "last run heard of", "its regret so far"], rows };
+  return { head: ["policy", ...(told.follows ? [] : ["finished runs"]), ...names.map((name) => `${name} (95 % interval)`), "last run heard of", "its regret so far"], rows };
 }
 function buildLive() {
   const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" }), status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
