@@ -37,7 +37,12 @@ def unpack(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The description of a page and its arrays by name."""
     found = re.search(r'id="data">([^<]*)<', text)
     assert found is not None
-    raw = zlib.decompress(base64.b64decode(found[1]))
+    return unpack_text(found[1])
+
+
+def unpack_text(data: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same from the compressed block alone."""
+    raw = zlib.decompress(base64.b64decode(data))
     length = int.from_bytes(raw[:4], "little")
     about = json.loads(raw[4 : 4 + length])
     arrays = {}

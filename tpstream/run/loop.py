@@ -189,11 +189,14 @@ def _run_policies_in_turn(
                 with _failure_of(number), compiler_clock() as compiling:
                     arms = next(running[number].batches, None)
                 seconds[number] += time.perf_counter() - began - sum(compiling)
+                watched = running[number].watched
                 if arms is None:
+                    if watched is not None:
+                        watched.finish()
                     reported[number] = running.pop(number).measures()
                     continue
                 measures[number].add(arms)
-                if (watched := running[number].watched) is not None:
+                if watched is not None:
                     watched.add(arms)
                 meter.add(len(arms))
     log.debug("run ended", seconds=round(float(seconds.sum()), 3))

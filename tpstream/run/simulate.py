@@ -224,4 +224,6 @@ def _run_alone(scenario: Scenario, choice: PolicyChoice, seed: int, run: int, op
                 options.progress(len(arms))
             if options.live is not None and options.live.stopped():
                 raise RunStopped([], np.zeros(0, dtype=np.int64))  # so that the log has no end
+        if started.watched is not None:
+            started.watched.finish()
     return decided[:done]

@@ -65,6 +65,10 @@ class EventWatcher:
         self._sampled.made = self._sampled.round
         self._plan(len(arms) * AHEAD)
 
+    def finish(self) -> None:
+        """Take what came after the last round."""
+        self._look()
+
     def _plan(self, pulls: int) -> None:
         """Choose which of the next pulls, about this many, are to be in the sample."""
         sampled = self._sampled
@@ -130,11 +134,16 @@ class PullWatcher:
             with sampled.budget.spend() as spent:
                 spent.events = self._take_arrived()
 
-    def _take_arrived(self) -> int:
-        """Add what happened up to the last round, and say how many events that were."""
+    def finish(self) -> None:
+        """Take what comes after the last round, if the world is drained."""
+        if self._coming is not None and self._sampled.header.scenario.get("drain"):
+            self._take_arrived(until=np.inf)
+
+    def _take_arrived(self, until: float | None = None) -> int:
+        """Add what happened up to a time, by default that of the last round, and say how many events that were."""
         assert self._coming is not None  # noqa: S101 (else it is not called)
         coming = self._coming
-        arrived = int(np.searchsorted(coming["time"], self._sampled.made, side="right"))
+        arrived = int(np.searchsorted(coming["time"], self._sampled.made if until is None else until, side="right"))
         self._sampled.take({name: rows[:arrived] for name, rows in coming.items()})
         left = arrived < len(coming["time"])
         self._coming = {name: rows[arrived:] for name, rows in coming.items()} if left else None
@@ -189,6 +198,11 @@ class WatchedRun:
         self.sampled.count(arms)
         if self._watcher is not None:
             self._watcher.add(arms)
+
+    def finish(self) -> None:
+        """Take what came after the last round."""
+        if self._watcher is not None:
+            self._watcher.finish()
 
     def news(self) -> dict[str, Any]:
         """How far the run is, and its regret up to there."""

@@ -104,7 +104,8 @@ class FollowedLog:
     def news(self) -> dict[str, Any]:
         """How far the log is, and the regret up to there."""
         pulls = self.aggregate.pulls.count
-        regret = float(self.aggregate.regret()[-1]) if pulls else 0.0
+        known = pulls and None not in self.header.means
+        regret = float(self.aggregate.regret()[-1]) if known else None
         return {"policy": self.label, "run": self.header.run, "round": pulls, "regret": regret}
 
     def picture(self) -> dict[str, Any] | None:

@@ -1,0 +1,115 @@
+"""Runs that are watched: their decisions and logs stay the same, the sample is that of the run, and a stop is clean."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from studies import ASYNCHRONOUS, KEYS
+
+from tpstream import Scenario, compare, read_log, simulate
+from tpstream.model.errors import StudyError
+from tpstream.model.events import PULL
+from tpstream.run import watch
+from tpstream.run.watch import LiveLink
+from tpstream.view.sampling import Budget
+
+PLAIN = Scenario.load("setting-1").with_(horizon=20_000)
+WORLDS = {"plain": PLAIN, "window": Scenario(**(KEYS | ASYNCHRONOUS["window"] | {"horizon": 9000}))}
+
+
+class Page(LiveLink):
+    """A page without a server: someone looks at it, and asks to stop after some messages."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        super().__init__(0, "")
+        self._budget = Budget(share=1000.0)
+        self._looked_at = True
+        self.stop_after = stop_after
+        self.messages: list[Mapping[str, Any]] = []
+
+    def _exchange(self, message: Mapping[str, Any]) -> None:
+        self.messages.append(message)
+        self._stop = self.stop_after is not None and len(self.messages) > self.stop_after
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages are sent before every batch of rounds."""
+    monkeypatch.setattr(watch, "PERIOD", 0.0)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "simpy"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_what_is_sampled_is_what_happened(world: str, engine: Any, tmp_path: Path) -> None:
+    """Whatever feeds the sample: the kept parts are those of the log, and the decisions are the same as unwatched."""
+    scenario, page, log = WORLDS[world], Page(), tmp_path / "run.arrows"
+    if engine == "simpy":
+        scenario = scenario.with_(horizon=300)
+    watched = simulate(scenario, "tp-ucb-fr", engine=engine, live=page)
+    alone = simulate(scenario, "tp-ucb-fr", log=log)
+    assert (watched.arms == alone.arms).all()
+    sampled = page._runs["tp-ucb-fr"].sampled
+    parts = sampled._kept.parts(sampled._numbers()[: sampled.aggregate.pulls.count])
+    frame = read_log(log).frame()
+    assert len(parts.pulls) > 10
+    for place in (0, len(parts.pulls) // 2, len(parts.pulls) - 1):
+        own = frame[(frame["pull"] == parts.pulls[place]) & (frame["kind"] != "pull")]
+        rows = slice(parts.starts[place], parts.starts[place + 1])
+        np.testing.assert_array_equal(parts.time[rows], own["time"])
+        np.testing.assert_array_equal(parts.part[rows], own["part"])
+        np.testing.assert_allclose(parts.value[rows], own["value"], rtol=1e-12)
+    assert sampled.totals.tolist() == np.bincount(alone.arms, minlength=len(sampled.totals)).tolist()
+
+
+def test_a_watched_log_is_the_same(tmp_path: Path) -> None:
+    """A page changes nothing in what a run writes."""
+    for name, live in (("watched", Page()), ("alone", None)):
+        simulate(WORLDS["window"], "tp-ucb-ew", log=tmp_path / f"{name}.arrows", live=live)
+    one, other = (read_log(tmp_path / f"{name}.arrows").join() for name in ("watched", "alone"))
+    assert all((one.columns()[name] == column)[~np.isnan(column)].all() for name, column in other.columns().items())
+
+
+def test_a_run_that_is_stopped_reports_what_was_done(tmp_path: Path) -> None:
+    """The results are those of the whole run at the last checkpoint that was reached; the log is kept, without end."""
+    whole = compare(PLAIN, ["ucb1", "tp-ucb-fr"], runs=1)
+    page = Page(stop_after=2)
+    stopped = compare(PLAIN, ["ucb1", "tp-ucb-fr"], runs=1, live=page, logs=tmp_path, log_format="arrow")
+    last = int(stopped.rounds[-1])
+    assert 4096 < last <= 8192
+    assert stopped.rounds.tolist() == [one for one in whole.rounds if one <= last]
+    for policy in ("ucb1", "tp-ucb-fr"):
+        pulls = (study.records[policy].measure("pulls")[0] for study in (stopped, whole))
+        assert (next(pulls) == next(pulls)[: len(stopped.rounds)]).all()
+    log = read_log(tmp_path / "ucb1.run-000.arrows")
+    assert not log.complete
+    assert 4096 < len(log.columns(["pull"], [PULL])["pull"]) <= 8192
+
+
+def test_a_study_that_is_stopped_keeps_finished_runs(tmp_path: Path) -> None:
+    """No further run is begun; the same call goes on from there, to what it would have been."""
+    world, policies = PLAIN.with_(horizon=200), ["ucb1", "uniform"]
+    some = compare(world, policies, runs=6, folder=tmp_path, live=Page(stop_after=5))
+    assert 0 < some.table()["runs"].iloc[0] < 6
+    page = Page()
+    assert compare(world, policies, runs=6, folder=tmp_path, live=page).table()["runs"].tolist() == [6, 6]
+    page.send()
+    told = [one for message in page.messages for one in message["finished"]]
+    assert len(told) == 2 * (6 - some.table()["runs"].iloc[0])
+    assert set(told[0]["numbers"]) == {"regret", "share of best arm"}
+
+
+def test_nothing_was_done() -> None:
+    """A run that is stopped at once has nothing to show, and says so."""
+    for runs in (1, 3):
+        with pytest.raises(StudyError, match="stopped before any run was done"):
+            compare(PLAIN, ["ucb1"], runs=runs, live=Page(stop_after=0))
+
+
+def test_a_page_that_does_not_answer_is_left_alone() -> None:
+    """Runs go on as if there were no page, and ask only once."""
+    link = LiveLink(9, "nobody listens to this port")
+    run = simulate(PLAIN.with_(horizon=100), "ucb1", live=link)
+    assert len(run.arms) == 100
+    assert link._lost

@@ -1,0 +1,202 @@
+"""The live page's server: who may ask, what a browser is told, and how it ends."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from explorer import unpack_text
+from studies import KEYS
+
+from tpstream import Scenario, compare, read_log, simulate
+from tpstream.log.reader import Log
+from tpstream.log.writer import convert
+from tpstream.model.errors import LogError, PageError
+from tpstream.run.watch import LiveLink
+from tpstream.view.follow import FollowedLog, show_logs
+from tpstream.view.live import LivePage
+
+
+def ask(page: LivePage, method: str = "GET", path: str | None = None, **headers: str) -> tuple[int, str]:
+    """What the page answers to a request that knows its token, unless told otherwise."""
+    connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+    given = {"X-Token": page.token, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    connection.request(
+        method, f"/?token={page.token}" if path is None else path, "" if method == "POST" else None, given
+    )
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+class Browser(threading.Thread):
+    """Reads the stream of a page until it ends; keeps its events by name."""
+
+    def __init__(self, page: LivePage) -> None:
+        super().__init__(daemon=True)
+        self._page = page
+        self.events: list[tuple[str, Any]] = []
+
+    def run(self) -> None:
+        """Read all of it."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._page.port, timeout=30)
+        connection.request("GET", f"/events?token={self._page.token}")
+        answer, name = connection.getresponse(), ""
+        for line in answer:
+            word, _, rest = line.decode().strip().partition(": ")
+            name = rest if word == "event" else name
+            if word == "data":
+                self.events.append((name, json.loads(rest)))
+
+    def told(self, name: str) -> list[Any]:
+        """The data of the events of a name."""
+        return [data for of, data in self.events if of == name]
+
+
+@contextmanager
+def looked_at(title: str = "a study", **keywords: Any) -> Iterator[tuple[LivePage, Browser]]:
+    """A page, and a browser that looks at it."""
+    with LivePage(title, **keywords) as page:
+        browser = Browser(page)
+        browser.start()
+        while not page.state.viewers:
+            time.sleep(0.01)
+        yield page, browser
+    browser.join(10)
+
+
+def test_only_who_knows_the_token_is_served() -> None:
+    """The page, the stream and the stop button need the token, the right Host, and no foreign Origin."""
+    with LivePage("a study") as page:
+        assert ask(page)[0] == 200
+        assert ask(page, Origin=f"http://127.0.0.1:{page.port}")[0] == 200
+        refused = [
+            ask(page, path="/"),
+            ask(page, path="/?token=wrong"),
+            ask(page, path="/events"),
+            ask(page, Origin="http://example.org"),
+            ask(page, Origin="null"),
+            ask(page, Host="example.org"),
+            ask(page, Host=f"example.org:{page.port}"),
+            ask(page, "POST", "/stop", X_Token="wrong"),  # noqa: S106 (that is what is tested)
+            ask(page, "POST", "/stop", Origin="http://example.org"),
+            ask(page, "POST", f"/stop?token={page.token}", X_Token=""),
+            ask(page, "POST", "/feed", X_Token=""),
+        ]
+        assert [status for status, _ in refused] == [403] * len(refused)
+        assert not page.state.stop
+        assert ask(page, "POST", "/stop")[0] == 200
+        assert page.state.stop
+        assert page._server.server_address[0] == "127.0.0.1"
+
+
+def test_what_is_no_message_is_refused() -> None:
+    """Unknown places, what is not JSON and what has no length: an error each, and the page goes on."""
+    with LivePage("a study") as page:
+        assert ask(page, path=f"/etc?token={page.token}")[0] == 404
+        assert ask(page, "POST", "/feed")[0] == 400
+        assert ask(page, "POST", "/feed", Content_Length="999999999")[0] == 400
+        assert ask(page)[0] == 200
+
+
+def test_the_page_may_talk_to_its_server_only() -> None:
+    """Its policy allows connections to its own origin besides what every page may."""
+    with LivePage("<b>") as page:
+        text = ask(page)[1]
+    assert "connect-src 'self'" in text
+    assert "default-src 'none'" in text
+    assert "<b>" not in text
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    """One line with the port and the remedy."""
+    with LivePage("one") as page, pytest.raises(PageError, match=f"port {page.port}: .* choose another with --port"):
+        LivePage("two", page.port)
+
+
+def test_a_browser_is_told_of_runs_and_of_their_end() -> None:
+    """Progress, estimates with intervals over the finished runs as in the study's table, pictures, and how it ended."""
+    with looked_at() as (page, browser):
+        link = LiveLink(page.port, page.token)
+        study = compare(Scenario(**KEYS), ["uniform", "tp-ucb-fr"], runs=4, progress=page.state, live=link)
+        link._budget.available = lambda: 10.0  # type: ignore[method-assign]
+        compare(Scenario(**KEYS), ["ucb1"], runs=1, live=link)
+        link.send(picture=True)
+    last = browser.told("state")[-1]
+    assert (last["status"], last["done"], last["total"]) == ("finished", 480, 480)
+    told = {one["policy"]: one for one in last["estimates"]}
+    for row in study.table().to_dict("records"):
+        found = told[row["policy"]]
+        assert found["runs"] == 4
+        assert found["regret"]["mean"] == pytest.approx(row["regret"])
+        assert found["regret"]["interval"] == pytest.approx([row["low"], row["high"]])
+        assert found["share of best arm"]["mean"] == pytest.approx(row["best_arm_share"])
+    assert told["ucb1"]["regret"]["interval"] is None
+    about, arrays = unpack_text(browser.told("log")[-1]["text"])
+    assert about["logs"][0]["policy"] == "ucb1"
+    assert arrays["0.count.pulls"].sum() == 60
+
+
+def test_a_stop_reaches_the_runs() -> None:
+    """After the button no further rounds are run, and the page tells that it was stopped."""
+    with looked_at() as (page, browser):
+        link = LiveLink(page.port, page.token)
+        assert not link.stopped()
+        assert ask(page, "POST", "/stop")[0] == 200
+        link.send()
+        assert link.stopped()
+        assert len(simulate(Scenario.load("setting-1").with_(horizon=50_000), "ucb1", live=link).arms) == 4096
+    assert browser.told("state")[-1]["status"] == "stopped"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    """The log of a small run."""
+    path = tmp_path / "run.jsonl"
+    simulate(Scenario(**KEYS), "tp-ucb-fr", log=path)
+    return read_log(path)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".arrows"])
+def test_a_log_is_followed_to_its_end(log: Log, ending: str, tmp_path: Path) -> None:
+    """What the page is told in the end are the numbers of the whole log, though it was torn when it was opened."""
+    whole = convert(log, tmp_path / f"whole{ending}").path.read_bytes()
+    growing = tmp_path / f"growing{ending}"
+    growing.write_bytes(whole[: -len(whole) // 3])
+    with looked_at(follows=True) as (page, browser):
+        follower = threading.Thread(target=show_logs, args=([FollowedLog(growing)], page.state))
+        follower.start()
+        while not (browser.told("state") and browser.told("state")[-1]["runs"]):
+            time.sleep(0.01)
+        assert browser.told("state")[-1]["status"] == "running"
+        growing.write_bytes(whole)
+        follower.join(20)
+    about, arrays = unpack_text(browser.told("log")[-1]["text"])
+    frame = log.frame()
+    assert about["logs"][0]["events"] == len(frame)
+    assert arrays["0.sum.parts"].sum() == pytest.approx(frame[frame["kind"] == "partial"]["value"].sum())
+    assert browser.told("state")[-1]["status"] == "complete"
+
+
+def test_sparse_and_replaced_logs_are_read_anew(log: Log, tmp_path: Path) -> None:
+    """A sparse log counts its zeros; after another log took its place, only that one is shown."""
+    sparse = convert(log, tmp_path / "sparse.jsonl", sparse=True)
+    followed = FollowedLog(sparse.path)
+    assert followed.read() == 60
+    assert followed.aggregate.events == len(log.frame())
+    assert followed.read() == 0
+    simulate(Scenario(**(KEYS | {"horizon": 20})), "uniform", log=sparse.path, force=True)
+    followed.read()
+    assert (followed.header.policy, followed.aggregate.pulls.count) == ("uniform", 20)
+
+
+def test_parquet_cannot_be_followed(log: Log, tmp_path: Path) -> None:
+    """It is written at its end: an error that says so."""
+    with pytest.raises(LogError, match="parquet cannot be followed"):
+        FollowedLog(convert(log, tmp_path / "log.parquet").path)
