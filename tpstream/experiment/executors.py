@@ -21,7 +21,7 @@ from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, pack
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.notes import logger
-from tpstream.run.loop import error_line, run_policies
+from tpstream.run.loop import RunStopped, error_line, run_policies
 from tpstream.run.options import Progress
 from tpstream.scenario.plugins import check_unchanged
 
@@ -82,7 +82,10 @@ def run_chunk(work: Chunk | PackedChunk | bytes, progress: Progress | None = Non
     choices = [policy.choice for policy in chunk.policies]
     results = []
     for run in chunk.runs:
-        found = run_policies(chunk.world.scenario, choices, chunk.seed, run, chunk.rounds, options)
+        try:
+            found = run_policies(chunk.world.scenario, choices, chunk.seed, run, chunk.rounds, options)
+        except RunStopped:
+            break  # what was finished is kept
         results += [
             RunResult(key, run, pack(one.measures), one.seconds, one.failure)
             for key, one in zip(chunk.keys, found, strict=True)
