@@ -1,4 +1,4 @@
-"""How tables are written for people, by what columns.py says: texts by title, and intervals in brackets."""
+"""How tables are written for people, by what `columns` says: texts by title, and intervals in brackets."""
 
 import math
 import re

@@ -1,0 +1,96 @@
+"""The columns of the tables of trials."""
+
+from tpstream.analysis.columns.column import CUT, FAILED, POLICY, REWARD, RUNS, TIED, Column, Columns, ends
+
+TRIALS: dict[str, Columns] = {
+    "trial": (
+        POLICY,
+        RUNS,
+        Column(
+            "on_best",
+            f"patients on the best arm; {TIED}",
+            "patients",
+            "on best arm",
+            "count",
+            ("on_best_low", "on_best_high"),
+        ),
+        *ends("on_best", CUT, "patients"),
+        Column(
+            "best_chosen",
+            "share of runs whose final choice is the best arm; a run in which nothing was delivered chooses none; "
+            f"{TIED}",
+            "share",
+            "best chosen",
+            "share",
+            ("best_chosen_low", "best_chosen_high"),
+        ),
+        *ends("best_chosen", "Wilson's", "share"),
+        Column(
+            "best_chosen_gain",
+            f"best_chosen minus that under fixed randomisation, run by run; positive is better; {TIED}",
+            "share",
+        ),
+        *ends("best_chosen_gain", "Newcombe's for paired shares", "share"),
+        Column(
+            "lost",
+            "what the patients lose in expectation, compared with all on the best arm",
+            REWARD,
+            "benefit lost",
+            "count",
+            ("lost_low", "lost_high"),
+        ),
+        *ends("lost", CUT, REWARD),
+        Column(
+            "against_fixed",
+            "benefit lost minus that under fixed randomisation, run by run; negative is better",
+            REWARD,
+            "against fixed",
+            "difference",
+            ("against_fixed_low", "against_fixed_high"),
+        ),
+        *ends("against_fixed", CUT, REWARD),
+        Column(
+            "last_readout",
+            "when the last part was delivered",
+            "time",
+            "last read-out",
+            "time",
+            ("last_readout_low", "last_readout_high"),
+        ),
+        *ends("last_readout", "Student's, cut at 0", "time"),
+        Column("lost_later", "what each later patient loses in expectation by the final choice", REWARD),
+        *ends("lost_later", CUT, REWARD),
+        FAILED,
+    ),
+    "choices": (
+        POLICY,
+        Column("arm", "the arm", title="arm"),
+        Column("mean", "its true mean", REWARD),
+        Column(
+            "patients",
+            "patients that got this arm",
+            "patients",
+            "patients",
+            "count",
+            ("patients_low", "patients_high"),
+        ),
+        *ends("patients", CUT, "patients"),
+        Column(
+            "chosen",
+            "share of runs that chose this arm in the end",
+            "share",
+            "chosen",
+            "share",
+            ("chosen_low", "chosen_high"),
+        ),
+        *ends("chosen", "Wilson's", "share"),
+    ),
+    "outcomes": (
+        POLICY,
+        Column("run", "the number of the run, from 0"),
+        Column("on_best", f"patients on the best arm; {TIED}", "patients"),
+        Column("chosen", "the arm chosen in the end; no value if none was"),
+        Column("lost", "what the patients lose in expectation, compared with all on the best arm", REWARD),
+        Column("last_readout", "when the last part was delivered", "time"),
+    ),
+}
