@@ -50,7 +50,15 @@ def efficacy_boundaries(information: Floats, alpha_spent: Floats) -> Boundaries:
 def spending_boundaries(
     information: Floats, alpha_spent: Floats, beta_spent: Floats, *, binding: bool = True
 ) -> Boundaries:
-    """Boundaries for efficacy and futility, from what is spent of alpha and of beta up to each look."""
+    """Boundaries for efficacy and futility, from what is spent of alpha and of beta up to each look.
+
+    Examples
+    --------
+    >>> looks = np.array([0.5, 1.0])
+    >>> found = spending_boundaries(looks, np.array([0.005, 0.025]), np.array([0.02, 0.1]))
+    >>> bool(found.futility[0] < found.efficacy[0]), bool(found.futility[1] == found.efficacy[1])
+    (True, True)
+    """
     fixed = None if binding else efficacy_boundaries(information, alpha_spent).efficacy
 
     def missing(drift: float) -> float:

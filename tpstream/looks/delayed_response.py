@@ -28,6 +28,15 @@ def decision_after_stop(boundaries: Boundaries, look: int, delayed: float) -> De
     """The decision after a stop at this look (from 0), before the last, with so much information in the pipeline.
 
     There must be a stop for futility at the look, and `delayed` must be above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tpstream.looks.boundaries import spending_boundaries
+    >>> looks = np.array([0.5, 1.0])
+    >>> boundaries = spending_boundaries(looks, np.array([0.005, 0.025]), np.array([0.02, 0.1]))
+    >>> bool(decision_after_stop(boundaries, 0, 0.2).critical < boundaries.efficacy[0])
+    True
     """
     information, low, high = boundaries.information, boundaries.futility[look], boundaries.efficacy[look]
     finest = min(delayed, finest_step(information))

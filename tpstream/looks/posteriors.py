@@ -93,6 +93,11 @@ def all_equivalent_probability(family: Family, first: Floats, second: Floats, ma
     """The probability that the largest and the smallest value of all arms differ by less than the margin.
 
     It is the sum over arms i of the probability that i has the smallest value x and all others lie in (x, x + margin).
+
+    Examples
+    --------
+    >>> float(all_equivalent_probability("normal", np.zeros(2), np.array([0.6, 0.8]), 1.0).round(4))
+    0.6827
     """
     arms = first.shape[-1]
     total = np.zeros(first.shape[:-1])

@@ -21,7 +21,13 @@ SpendingName = Literal["obrien-fleming", "pocock", "hwang-shih-decani"]
 
 
 def spent(kind: SpendingName, error: float, information: Floats, gamma: float = -4.0) -> Floats:
-    """What is spent of the error up to each fraction of the information; `gamma` is g of Hwang, Shih and DeCani."""
+    """What is spent of the error up to each fraction of the information; `gamma` is g of Hwang, Shih and DeCani.
+
+    Examples
+    --------
+    >>> spent("pocock", 0.05, np.array([0.5, 1.0])).round(4)
+    array([0.031, 0.05 ])
+    """
     fractions = np.minimum(information, 1.0)
     if kind == "pocock":
         found: Floats = error * np.log1p((math.e - 1) * fractions)
