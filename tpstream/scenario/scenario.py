@@ -3,43 +3,39 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, ValidationInfo, field_validator
+from pydantic import PrivateAttr, ValidationError
 
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
 from tpstream.model.interfaces import BuildContext, Rewards
-from tpstream.model.units import check_time_unit, round_title
-from tpstream.model.world import Problem, Reveal, Timing, World
-from tpstream.rewards.base import RewardTable, build_rewards, implied_span, money_unit
+from tpstream.model.units import round_title
+from tpstream.model.world import Problem, Timing, World
+from tpstream.rewards.base import build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
+from tpstream.scenario.keys import REGULAR, ScenarioKeys
 from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
-from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, fields_of_table, plain, read, read_key, read_table
+from tpstream.scenario.tables import fields_of_table, plain, read_table
 from tpstream.scenario.warnings import find_warnings
-from tpstream.timing.calendars import OpenHours
-from tpstream.timing.kinds import ArrivalTable, DelayTable, build_timing, is_absent
+from tpstream.timing.kinds import build_timing, is_absent
 from tpstream.timing.pipeline import visit_faults
 
 __all__ = ["PolicyChoice", "Scenario"]
 
 
-REGULAR = {"kind": "regular"}
-"""The arrivals of a scenario that says nothing about them."""
-
 TOLERANCE = 1e-9
 """How far `default_reward` may exceed its bound by rounding, as a share of the bound."""
 
 
-class Scenario(Displayed, BaseModel, metaclass=ShortListing):
+class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
     """A world (horizon, span, rewards, arms) and the policies to try in it; what a scenario file says.
 
     Two scenarios are equal if they say the same, with defaults filled in. A scenario cannot be changed; `with_` makes a
@@ -78,42 +74,6 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
     Traceback (most recent call last):
     tpstream.model.errors.ScenarioError: horizon: must be at least 1, got 0
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
-    horizon: int = Field(ge=1, description="rounds, i.e. decisions")
-    span: int = Field(ge=1, description="rounds over which a pull pays; a trace implies it")
-    seed: int = Field(0, ge=0, description="of all random streams")
-    drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
-    currency: str | None = Field(
-        None, pattern=r"^\S{1,8}$", description='what rewards are paid in, e.g. "EUR": tables then show what was earned'
-    )
-    rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
-    arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
-    policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
-    delays: tuple[DelayTable, ...] = Field((), description="when parts arrive, applied in order; none: when due")
-    arrivals: ArrivalTable = Field(
-        cast("ArrivalTable", REGULAR),
-        validate_default=True,
-        description="when decisions are due: a kind and its settings",
-    )
-    resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
-    opening_hours: dict[str, OpenHours] = Field({}, description="when resources serve; those not named always do")
-    time_unit: str | None = Field(None, description="what one unit of time is, in the singular, such as day or week")
-    start: date | None = Field(None, strict=False, description="the day that begins at time 0, for calendars")
-    visits: list[float] | None = Field(
-        None, min_length=1, description="when the parts are due after the pull; none: 0, 1, ..., span - 1"
-    )
-    visit_spread: float = Field(0.0, ge=0, description="by how much a part is due earlier or later, at random")
-    window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
-    default_reward: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
-    )
-    reveal: Reveal = Field(
-        "all",
-        description="what of the feedback is shown: all; positive parts at once, others at the closing; closed pulls",
-    )
 
     _folder: Path = PrivateAttr(Path())
     _source: str | None = PrivateAttr(None)
@@ -184,21 +144,6 @@ class Scenario(Displayed, BaseModel, metaclass=ShortListing):
             except ValidationError as error:
                 raise ScenarioError(describe_error(error, lambda location: fields_at(table, location))) from None
         self._folder, self._source = folder, source
-
-    @field_validator("time_unit")
-    @classmethod
-    def _check_time_unit(cls, value: str | None) -> str | None:
-        return None if value is None else check_time_unit(value)
-
-    @field_validator(*SECTIONS, mode="plain")
-    @classmethod
-    def _read_key(cls, value: object, info: ValidationInfo) -> Any:
-        return read_key(str(info.field_name), value, info.data)
-
-    @field_validator("opening_hours", mode="before")
-    @classmethod
-    def _read_opening_hours(cls, value: object) -> Any:
-        return read(dict[str, OpenHours], value)
 
     @property
     def folder(self) -> Path:
