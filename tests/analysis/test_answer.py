@@ -87,11 +87,31 @@ def test_boundaries_of_looks_that_share_decisions() -> None:
 
 @pytest.mark.parametrize(
     ("differences", "expected"),
-    [([1, 3, 1, 1], 1), ([1, 3, -1, 1], None), ([3, -1, 1, 3], 3), ([1, 1, 1, 1], None), ([-3, -3, -3, -3], None)],
+    [
+        ([1, 3, 1, 1], 1),
+        ([1, 3, -1, 1], None),
+        ([-1, 3, -1, 1], None),
+        ([3, -1, 1, 3], 3),
+        ([1, 1, 1, 1], None),
+        ([-3, -3, -3, -3], None),
+    ],
 )
 def test_clear_since(differences: list[float], expected: int | None) -> None:
     """It is the first crossing after the last change of the sign."""
     assert clear_from(np.array(differences, dtype=float), np.ones(4), np.full(4, 2.0)) == expected
+
+
+def test_how_much_each_comparison_may_spend() -> None:
+    """Of two arms the comparison spends alpha in proportion to the time; of four arms each spends half of that."""
+    random = np.random.default_rng(9)
+    drawn = [draw_arm(random, PaymentWorld(400, 0.3, 0.5, 0.0)) for _ in range(4)]
+    two = lead_courses(make_table(*drawn[:2]), [0, 1], 0, 2.0 * END, 0.10)[1]
+    start = min(float(one.arm.made[0]) for one in drawn[:2])
+    share = (two.times[0] - start) / (2.0 * END - start)
+    assert two.bounds[0] == pytest.approx(stats.norm.isf(0.10 * share / 2), abs=0.05)
+    four = lead_courses(make_table(*drawn), [0, 1, 2, 3], 0, 2.0 * END, 0.20)[1]
+    later = np.isin(two.times, four.times)
+    assert four.bounds[-1] == pytest.approx(two.bounds[later][-1], abs=0.1)
 
 
 def test_best_probabilities() -> None:

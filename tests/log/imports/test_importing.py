@@ -62,6 +62,15 @@ def test_events_by_hand(tmp_path: Path) -> None:
         (2, partial, 3, 4.0, 3.0),
         (2, closed, 0, 6.0, 4.0),
     ]
+    zeros = log.frame(kinds=[Kind.PARTIAL]).query("value == 0")
+    assert zeros[["pull", "part", "time"]].to_numpy().tolist() == [
+        [1, 1, 1.0],
+        [2, 1, 2.0],
+        [1, 3, 3.0],
+        [2, 2, 3.0],
+        [3, 1, 4.0],
+        [3, 2, 5.0],
+    ]
     header = log.header
     assert (header.span, header.window, header.until, header.origin) == (3, 3.0, 5.0, "2024-03-01T00:00:00")
     assert (header.payments, header.sparse, header.signed, header.time_unit) == (True, True, True, "day")
