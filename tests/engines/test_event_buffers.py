@@ -126,12 +126,12 @@ def failing_after(batches: int, raised: BaseException) -> Callable[..., None]:
     """A `Writer.write` that raises in another thread after so many batches."""
     write, done = arrow.Writer.write, []
 
-    def fail(self: arrow.Writer, events: Events, metadata: dict[bytes, bytes] | None = None) -> None:
+    def fail(self: arrow.Writer, events: Events) -> None:
         if len(events) and current_thread() is not main_thread():
             done.append(len(events))
             if len(done) > batches:
                 raise raised
-        write(self, events, metadata)
+        write(self, events)
 
     return fail
 

@@ -1,5 +1,6 @@
 """The formats of a log: whatever is written is read again, in every format and through every conversion."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -62,13 +63,14 @@ def test_events_one_by_one(format: str, log: tuple[Header, Events]) -> None:
 
 
 def test_conversion_keeps_a_wrong_count(tmp_path: Path) -> None:
-    """A log whose end counts an event that is not there says the same in another format."""
+    """A foreign log whose end counts an event that is not there says the same in another format."""
     write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "a.jsonl").write_bytes(b"".join(lines[:5] + lines[6:]))
+    (tmp_path / "a.jsonl").write_bytes(b"".join([*lines[:5], *lines[6:-1], b'{"end":20}\n']))
     convert(tmp_path / "a.jsonl", tmp_path / "b.arrows")
     convert(tmp_path / "b.arrows", tmp_path / "c.jsonl")
-    assert (tmp_path / "c.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+    *events, end = (tmp_path / "c.jsonl").read_bytes().splitlines(keepends=True)
+    assert (events, json.loads(end)["end"]) == ([*lines[:5], *lines[6:-1]], 20)
 
 
 def test_conversion_onto_itself(tmp_path: Path) -> None:
@@ -101,13 +103,17 @@ def test_infinite_numbers_are_refused(tmp_path: Path, format: str, column: str, 
 
 
 def test_json_lines_are_plain_json(tmp_path: Path) -> None:
-    """The readable format is one JSON object a line: the header, the events, the count."""
+    """The readable format is one JSON object a line: the header, the events, their number and the SHA-256."""
     write_log(tmp_path / "log.jsonl", make_header(), [make_events(7, indices=True)])
-    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    data = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
+    lines = [json.loads(line) for line in data]
     assert (lines[0]["policy"], [line["seq"] for line in lines[1:-1]], lines[-1]) == (
         "ucb1",
         list(range(7)),
-        {"end": 7},
+        {
+            "end": 7,
+            "sha256": hashlib.sha256(b"".join(data).replace(lines[-1]["sha256"].encode(), b"0" * 64)).hexdigest(),
+        },
     )
 
 

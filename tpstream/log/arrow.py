@@ -9,9 +9,10 @@ with rows for pulls only has a null for every other event. Reading takes any typ
 logs written by other programs need not know ours.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tpstream.log.formats import FormatReader, LogFile
+from tpstream.log.arrow_messages import whole_messages
+from tpstream.log.formats import DIGITS, FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.arrays import Bytes, Ints
 from tpstream.model.errors import LogError
@@ -31,7 +33,11 @@ LEVEL = 1
 HEADER = b"tpstream"
 """The key of the schema's metadata under which the header is kept, as JSON."""
 END = b"tpstream.end"
-"""The key of the metadata of a complete log under which the number of its events is kept."""
+"""The key of the metadata of a complete log: the number of its events, a space, and the SHA-256 of the file."""
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""How every Arrow stream ends."""
+LONGEST = 18
+"""Digits that the number of events in an end marker may have."""
 KINDS = pa.array(KIND_NAMES, pa.string())
 
 
@@ -47,8 +53,12 @@ class Writer:
         self._last = -1
         self.write(Events.join([]))  # Arrow writes the header with the first batch
 
-    def write(self, events: Events, metadata: dict[bytes, bytes] | None = None) -> None:
+    def write(self, events: Events) -> None:
         """Write a batch of events."""
+        self._write(events)
+        self._file.flush()
+
+    def _write(self, events: Events, metadata: dict[bytes, bytes] | None = None) -> None:
         step = np.diff(events.seq, prepend=self._last)
         try:
             arrays = [narrow(step, "step", self._schema.field("step").type), *to_arrays(events, self._schema)]
@@ -57,28 +67,53 @@ class Writer:
                 f"{self._file.path}: events {events.seq[0]} to {events.seq[-1]} do not fit the header: {error}"
             ) from error
         self._stream.write_batch(pa.record_batch(arrays, schema=self._schema), custom_metadata=metadata)
-        self._file.flush()
         self._last = int(events.seq[-1]) if len(events) else self._last
 
     def end(self, count: int | None) -> None:
         """Write an empty batch with the number of events, and the end of the stream; nothing for a torn log."""
         if count is not None:
-            self.write(Events.join([]), {END: str(count).encode()})
+            self._write(Events.join([]), end_marker(count))
             self._stream.close()
-            self._file.flush()
+            self._file.seal()
 
 
 def open_reader(path: Path) -> FormatReader:
     """Read the header, and how the log ends."""
     size = path.stat().st_size
     with _map(path, size) as source:
+        whole_messages(path, source)  # none claims too much
+        source.seek(0)
         schema = _open(path, source).schema
     header = decode_header(path, (schema.metadata or {}).get(HEADER, b""))
-    last, end = -1, None
+    last, end, sha256 = -1, None, None
     for batch, metadata in _read_batches(path, size, ["seq"]):
         last = int(_seq(batch, last)[-1]) if len(batch) else last
-        end = int(metadata[END]) if metadata and END in metadata else None
-    return FormatReader(header, last, end, partial(_read_columns, path, size, len(header.arms)))
+        end, sha256 = read_marker(path, metadata or {})
+    if sha256 and not _ends(path, size):
+        end = sha256 = None  # the last write was cut off
+    return FormatReader(header, last, end, partial(_read_columns, path, size, len(header.arms)), sha256=sha256)
+
+
+def end_marker(events: int) -> dict[bytes, bytes]:
+    """The metadata that end a complete log; its file puts in the SHA-256."""
+    return {END: str(events).encode() + b" " + DIGITS}
+
+
+def read_marker(path: Path, metadata: Mapping[bytes, bytes]) -> tuple[int | None, str | None]:
+    """The number of events and the SHA-256 that such metadata tell; None for what they do not."""
+    if END not in metadata:
+        return None, None
+    count, _, sha256 = metadata[END].decode("latin-1").partition(" ")
+    if not count.isdecimal() or len(count) > LONGEST:
+        raise LogError(f"{path}: the end marker tells {count[:LONGEST]!r} events, which is no number")
+    return int(count), sha256 or None
+
+
+def _ends(path: Path, size: int) -> bool:
+    """Whether the stream has its end."""
+    with path.open("rb") as file:
+        file.seek(max(0, size - len(END_OF_STREAM)))
+        return file.read(len(END_OF_STREAM)) == END_OF_STREAM
 
 
 class Tail:
@@ -105,7 +140,7 @@ class Tail:
             place = max((place for _, place in _messages(source)), default=self._place)
             source.seek(self._place)
             stream = _open(self._path, pa.BufferReader(self._head + source.read(place - self._place)))
-        while True:
+        for number in count(1):
             try:
                 batch, metadata = stream.read_next_batch_with_custom_metadata()
             except StopIteration:
@@ -113,9 +148,9 @@ class Tail:
             except (pa.ArrowException, OSError) as error:
                 raise LogError(f"{self._path}: a batch is damaged: {error}") from error
             if len(batch):
-                yield from_batch(batch, [name for name in names if name != "seq"], len(self.header.arms), self._path)
-            if metadata and END in metadata:
-                self.end = int(metadata[END])
+                known = validated(batch, self._path, number)
+                yield from_batch(known, [name for name in names if name != "seq"], len(self.header.arms), self._path)
+            self.end, _ = read_marker(self._path, metadata or {})
         self._place = place
 
 
@@ -156,11 +191,44 @@ def _read_batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple
             except StopIteration:
                 return
             except (pa.ArrowException, OSError) as error:
-                if whole < _count_whole(source):
-                    raise LogError(f"{path}: batch {whole + 1} is damaged: {error}") from error
+                if whole < sum(message.type == "record batch" for message in whole_messages(path, source)):
+                    raise _damaged(path, whole + 1, error) from error
                 return
             whole += 1
-            yield batch, metadata
+            yield validated(batch, path, whole), metadata
+
+
+def validated(batch: Any, path: Path, number: int) -> Any:
+    """The batch, if its buffers are what they should be: Arrow trusts them, and would read beyond their ends.
+
+    Columns without any value are passed over, since nothing reads them. Of a dictionary only the ends of its indices
+    are compared with its length, because Arrow's own way takes several times as long.
+    """
+    try:
+        batch.validate()
+        for column in batch.columns:
+            if column.null_count == len(batch):
+                continue
+            if isinstance(column, pa.DictionaryArray):
+                _validate_dictionary(column)
+            else:
+                column.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise _damaged(path, number, error) from error
+    return batch
+
+
+def _validate_dictionary(column: Any) -> None:
+    """Raise ValueError or what Arrow raises if an index points outside of the dictionary."""
+    column.indices.validate(full=True)
+    column.dictionary.validate(full=True)
+    ends = pc.min_max(column.indices).as_py()
+    if ends["min"] < 0 or ends["max"] >= len(column.dictionary):
+        raise ValueError(f"indices from {ends['min']} to {ends['max']} into {len(column.dictionary)} values")
+
+
+def _damaged(path: Path, number: int, error: Exception) -> LogError:
+    return LogError(f"{path}: batch {number} is damaged: {error}")
 
 
 def _map(path: Path, size: int) -> Any:
@@ -175,12 +243,6 @@ def _open(path: Path, source: Any, included: list[int] | None = None) -> Any:
         )
     except (pa.ArrowException, OSError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
-
-
-def _count_whole(source: Any) -> int:
-    """The number of batches that are all there."""
-    source.seek(0)
-    return sum(type == "record batch" for type, _ in _messages(source))
 
 
 def _seq(batch: Any, last: int) -> Ints:
@@ -288,9 +350,9 @@ def _to_codes(stored: Any) -> Bytes:
     coded = stored if isinstance(stored, pa.DictionaryArray) else pc.dictionary_encode(stored.cast(pa.string()))
     if coded.null_count:
         raise ValueError(f"kind is missing in {coded.null_count} events")
-    codes: Bytes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int8, copy=False)
+    codes: Ints = coded.indices.to_numpy(zero_copy_only=False)
     if coded.dictionary.equals(KINDS):
-        return codes
+        return codes.astype(np.int8, copy=False)
     numbers = pc.index_in(coded.dictionary, KINDS)
     if numbers.null_count:
         unknown = coded.dictionary.filter(numbers.is_null())[0].as_py()

@@ -2,18 +2,27 @@
 
 While a log is written, each flush of its file is written as a whole, and nothing is overwritten by accident.
 A log is *torn* if its end marker is missing: its run was killed or failed, or still goes on. What is there can be read.
+The end marker tells the number of events and the SHA-256 of the file, with zeros in the place of its own digits, so
+that damage to a complete log is found when its events have been read. It is no protection against someone who computes
+another one.
 """
 
+import hashlib
+import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import Columns, Events
+
+DIGITS = b"0" * 64
+"""What stands for the SHA-256 of a log in its end marker while it is computed."""
 
 
 class LogFile:
@@ -41,7 +50,8 @@ class LogFile:
             ) from error
         self._waiting: list[bytes] = []
         self._size = 0
-        self._failed = False
+        self._failure: LogError | None = None
+        self._digest = hashlib.sha256()
 
     def write(self, data: bytes) -> int:
         """Keep the bytes for the next flush."""
@@ -54,25 +64,36 @@ class LogFile:
 
     def flush(self) -> None:
         """Write what is kept; a flush that fails halfway is taken back as a whole, and nothing is written after it."""
-        if self._failed:
-            return
+        if self._failure is not None:
+            raise self._failure
         rest = memoryview(b"".join(self._waiting))
         self._waiting.clear()
-        size = self._size + len(rest)
+        self._failure = LogError(f"{self.path}: writing was interrupted; what was written before can be read")
+        data = rest
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]
         except BaseException as error:
-            self._failed = True
             with suppress(OSError):
                 os.ftruncate(self._file.fileno(), self._size)
             if not isinstance(error, OSError):
                 raise  # an interruption
-            raise LogError(
+            self._failure = LogError(
                 f"{self.path}: cannot write: {error.strerror}; what was written before can be read, "
                 f"free space and run again with --force"
-            ) from error
-        self._size = size
+            )
+            raise self._failure from error
+        self._failure = None
+        self._size += len(data)
+        self._digest.update(data)
+
+    def seal(self) -> None:
+        """Flush for the last time, with the SHA-256 of the file in the place of the zeros that stand for it."""
+        data = b"".join(self._waiting)
+        self._digest.update(data)
+        place = data.rindex(DIGITS)
+        self._waiting = [data[:place], self._digest.hexdigest().encode(), data[place + len(DIGITS) :]]
+        self.flush()
 
     def publish(self) -> None:
         """Give the file its name, and so replace a log of that name."""
@@ -120,6 +141,49 @@ class FormatReader:
     """Reads the columns of these names, batch by batch; "kind" must be among them if one has rows for pulls only."""
     written: "FormatReader | None" = None
     """Of a sparse log: the reader of the events that are in the file, without the zeros that are put in."""
+    sha256: str | None = None
+    """The SHA-256 that the end marker tells; None for a torn log, or one that another program wrote."""
+
+    def checked(self, path: Path) -> "FormatReader":
+        """A reader that compares the file with its end marker, once, when it has given the last events.
+
+        Not before: whoever checks the events has more to say about a damaged one than that the file is not the same.
+        """
+        check = cache(partial(_check_sha256, path, self.sha256))
+
+        def batches(names: Sequence[str]) -> Iterator[Columns]:
+            with damage_told(path):
+                yield from self.batches(names)
+                check()
+
+        return replace(self, batches=batches)
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Take what decoding raises for damage to the log: no error of a library, and no traceback, reaches the user."""
+    try:
+        yield
+    except (ValueError, LookupError, ArithmeticError, NotImplementedError, RecursionError) as error:
+        raise LogError(f"{path}: the log is damaged: {type(error).__name__}: {error}") from error
+
+
+def _check_sha256(path: Path, sha256: str | None) -> None:
+    """Raise LogError if the bytes of a file are not those that were written; nothing can be said without a SHA-256."""
+    if sha256 is None:
+        return
+    digits = sha256.encode()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        place = data.rfind(digits)
+        with memoryview(data) as view:
+            digest = hashlib.sha256(view[:place])
+            digest.update(DIGITS)
+            digest.update(view[place + len(digits) :])
+    if place < 0 or digest.hexdigest() != sha256:
+        raise LogError(
+            f"{path}: the log is damaged: it has not the SHA-256 that its end marker tells; "
+            f"take an undamaged copy, or make the run again"
+        )
 
 
 @dataclass(frozen=True)

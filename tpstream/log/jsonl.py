@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
 import structlog
 
-from tpstream.log.formats import FormatReader, LogFile
+from tpstream.log.formats import DIGITS, FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError, did_you_mean
 from tpstream.model.events import COLUMN, KIND_NAMES, PULL, Column, Columns, Event, Events
@@ -26,10 +26,11 @@ _encoder = msgspec.json.Encoder()
 Decoded = TypeVar("Decoded")
 
 
-class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The last line of a complete log: the number of its events."""
+class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The last line of a complete log: the number of its events, and the SHA-256 of the file."""
 
-    end: int
+    end: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: str | None = None
 
 
 def render(_: object, __: str, record: structlog.typing.EventDict) -> bytes:
@@ -42,6 +43,7 @@ class Writer:
     """Writes batches of events as lines."""
 
     def __init__(self, file: LogFile, header: Header) -> None:
+        self._file = file
         self._logger = structlog.wrap_logger(structlog.BytesLogger(file), processors=[render])  # type: ignore[arg-type]
         self._logger.msg("lines", lines=[header])
 
@@ -52,7 +54,8 @@ class Writer:
     def end(self, count: int | None) -> None:
         """Write the end line; nothing for a torn log."""
         if count is not None:
-            self._logger.msg("lines", lines=[End(count)])
+            self._file.write(_encoder.encode(End(count, DIGITS.decode())) + b"\n")
+            self._file.seal()
 
 
 def open_reader(path: Path) -> FormatReader:
@@ -61,7 +64,10 @@ def open_reader(path: Path) -> FormatReader:
         header = decode_header(path, file.readline())
         first = file.tell()
         stop, last, end = _find_end(file, first)
-    return FormatReader(header, last, end, partial(_read_batches, path, len(header.arms), first, stop))
+    batches = partial(_read_batches, path, len(header.arms), first, stop)
+    if end is None:
+        return FormatReader(header, last, None, batches)
+    return FormatReader(header, last, end.end, batches, sha256=end.sha256)
 
 
 class Tail:
@@ -130,8 +136,8 @@ def _decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(line)
 
 
-def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, int | None]:
-    """The byte at which the events end, the seq of the last one, and what the end line tells; None for a torn log."""
+def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, End | None]:
+    """The byte at which the events end, the seq of the last one, and the end line; None for a torn log."""
     size = file.seek(0, 2)
     tail = min(TAIL, size - first)
     while True:
@@ -149,14 +155,14 @@ def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, int | None]:
         size -= len(lines.pop())
     # A line that is no event is an error once it is read.
     event = _try_decode(lines[-1], Event) if lines else None
-    return size, event.seq if event else None if lines else -1, end.end if end else None
+    return size, event.seq if event else None if lines else -1, end
 
 
 def _try_decode(line: bytes, type: type[Decoded]) -> Decoded | None:
     """What is in this line, if it is of that type."""
     try:
         return msgspec.json.decode(line, type=type)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):  # the second for bytes that are no UTF-8
         return None
 
 

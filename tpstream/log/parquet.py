@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tpstream.log.arrow import END, HEADER, from_batch, make_schema, to_arrays
+from tpstream.log.arrow import HEADER, end_marker, from_batch, make_schema, read_marker, to_arrays, validated
 from tpstream.log.formats import FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError
@@ -35,36 +35,46 @@ class Writer:
     def write(self, events: Events) -> None:
         """Write a batch of events as a row group."""
         arrays = [pa.array(events.seq), *to_arrays(events, self._schema)]
-        self._parquet.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._parquet.write_table(pa.table(arrays, schema=self._schema))
         self._file.flush()
 
     def end(self, count: int | None) -> None:
         """Write the footer, with the number of events unless the log is torn."""
         if count is not None:
-            self._parquet.add_key_value_metadata({END: str(count).encode()})
+            self._parquet.add_key_value_metadata(end_marker(count))
         self._parquet.close()
-        self._file.flush()
+        if count is None:
+            self._file.flush()
+        else:
+            self._file.seal()
 
 
 def open_reader(path: Path) -> FormatReader:
-    """Read the footer."""
+    """Read the footer and the number of the last event."""
     with _open(path) as file:
-        metadata = file.metadata.metadata or {}
-        if HEADER not in metadata:
-            raise LogError(f"{path}: is a Parquet file without the header of a log; give a log, such as --log records")
-        header = decode_header(path, metadata[HEADER])
-        last, groups = -1, file.metadata.num_row_groups
-        if groups:
-            last = file.read_row_group(groups - 1, columns=["seq"]).column("seq")[-1].as_py()
-    end = int(metadata[END]) if END in metadata else None
-    return FormatReader(header, last, end, partial(_read_columns, path, len(header.arms)))
+        metadata, groups = file.metadata.metadata or {}, file.metadata.num_row_groups
+    if HEADER not in metadata:
+        raise LogError(f"{path}: is a Parquet file without the header of a log; give a log, such as --log records")
+    header = decode_header(path, metadata[HEADER])
+    end, sha256 = read_marker(path, metadata)
+    read, last = partial(_read_columns, path, len(header.arms)), -1
+    for columns in read(["seq"], [groups - 1] if groups else []):
+        last = int(columns["seq"][-1])
+    return FormatReader(header, last, end, read, sha256=sha256)
 
 
-def _read_columns(path: Path, arms: int, names: Sequence[str]) -> Iterator[Columns]:
-    """The columns of these names, batch by batch."""
+def _read_columns(
+    path: Path, arms: int, names: Sequence[str], row_groups: Sequence[int] | None = None
+) -> Iterator[Columns]:
+    """The columns of these names, batch by batch; of all row groups, or of those with these numbers."""
     with _open(path) as file:
-        for batch in file.iter_batches(BATCH, columns=list(names)):
-            yield from_batch(batch, names, arms, path)
+        chosen = range(file.metadata.num_row_groups) if row_groups is None else row_groups
+        try:
+            for number, batch in enumerate(file.iter_batches(BATCH, list(chosen), list(names)), 1):
+                if len(batch):
+                    yield from_batch(validated(batch, path, number), names, arms, path)
+        except (pa.ArrowException, OSError) as error:
+            raise LogError(f"{path}: the Parquet file is damaged: {error}") from error
 
 
 def _open(path: Path) -> Any:

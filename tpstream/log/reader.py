@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
 from tpstream.log.schema import Header
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
@@ -292,7 +292,9 @@ def read_log(path: str | Path) -> Log:
             raise LogError(f"{path}: the file is empty; its run ended before it began")
         for name, format in FORMATS.items():
             if start.startswith(format.magic):
-                return Log(path, name, _with_zeros(load_object(f"tpstream.log.{name}:open_reader")(path), path))
+                with damage_told(path):
+                    reader: FormatReader = load_object(f"tpstream.log.{name}:open_reader")(path)
+                return Log(path, name, _with_zeros(reader.checked(path), path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
     if start.startswith(b"ARROW1"):

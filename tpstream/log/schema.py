@@ -125,7 +125,7 @@ def decode_header(path: Path, text: bytes) -> Header:
                 f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
             )
         header = msgspec.json.decode(text, type=Header)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
     for name in ("means", "maxima"):
         if (count := len(getattr(header, name))) != len(header.arms):

@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from math import inf
 from pathlib import Path
 from typing import Self
@@ -135,15 +136,19 @@ class LogWriter:
         return self
 
     def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
-        """Write what is left, and the end marker unless the run failed."""
+        """Write what is left, and the end marker unless the run failed.
+
+        What the thread raised is not raised over the error by which the run ends: as a rule it is its cause.
+        """
         try:
-            self.flush()
+            with nullcontext() if failure is None else suppress(Exception):
+                self.flush()
             if failure is None and not (self._finished or self._failed):
                 self.finish(self._written)
         finally:
             if self._thread is not None:
                 self._thread.shutdown()
-            self._file.close(keep=failure is None or self._written > 0)
+            self._file.close(keep=self._finished or self._written > 0)
 
 
 def _check_finite(events: Events) -> None:
