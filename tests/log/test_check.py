@@ -38,9 +38,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Lines:
 
 
 def check(folder: Path, lines: Lines) -> list[str]:
-    """The faults of these lines."""
+    """The faults of these lines, whose end tells no SHA-256."""
     path = folder / "changed.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    *before, end = lines
+    end = {key: value for key, value in end.items() if key != "sha256"}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*before, end]))
     return [str(fault) for fault in check_log(path).faults]
 
 
@@ -139,3 +141,13 @@ def test_lines_of_sparse_logs(tmp_path: Path) -> None:
     line = line_of(lines, "closed", 4)
     faults = check(tmp_path, changed(lines, line, value=lines[line - 1]["value"] + 1))
     assert [fault.split(",")[0] for fault in faults] == [f"line {line}"]
+
+
+def test_damage_is_a_fault_beside_others(tmp_path: Path, run: Lines) -> None:
+    """A changed byte is told by the end marker too, after what it broke."""
+    path = tmp_path / "changed.jsonl"
+    lines = changed(run, line_of(run, "partial"), part=7)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    first, *_, last = (str(fault) for fault in check_log(path).faults)
+    assert "part 7" in first
+    assert last.startswith("the log is damaged: it has not the SHA-256")

@@ -123,6 +123,7 @@ def check_log(log: Log | str | Path) -> LogCheck:
         faults += _check_batches(reader if as_written else log.reader, checker, probabilities, ages)
         missing = checker.at_end(complete=log.complete)
         faults += [] if missing is None else [Fault(None, None, missing.text)]
+        log.verify()
     except LogError as error:
         faults.append(Fault(None, None, str(error).removeprefix(f"{log.path}: ")))
     end, last = reader.end, reader.last

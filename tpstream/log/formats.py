@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -144,17 +143,12 @@ class FormatReader:
     sha256: str | None = None
     """The SHA-256 that the end marker tells; None for a torn log, or one that another program wrote."""
 
-    def checked(self, path: Path) -> "FormatReader":
-        """A reader that compares the file with its end marker, once, when it has given the last events.
-
-        Not before: whoever checks the events has more to say about a damaged one than that the file is not the same.
-        """
-        check = cache(partial(_check_sha256, path, self.sha256))
+    def guarded(self, path: Path) -> "FormatReader":
+        """The same reader; what decoding raises is told as damage to the file."""
 
         def batches(names: Sequence[str]) -> Iterator[Columns]:
             with damage_told(path):
                 yield from self.batches(names)
-                check()
 
         return replace(self, batches=batches)
 
@@ -168,10 +162,8 @@ def damage_told(path: Path) -> Iterator[None]:
         raise LogError(f"{path}: the log is damaged: {type(error).__name__}: {error}") from error
 
 
-def _check_sha256(path: Path, sha256: str | None) -> None:
-    """Raise LogError if the bytes of a file are not those that were written; nothing can be said without a SHA-256."""
-    if sha256 is None:
-        return
+def check_sha256(path: Path, sha256: str) -> None:
+    """Raise LogError if the bytes of a file are not those that were written."""
     digits = sha256.encode()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         place = data.rfind(digits)

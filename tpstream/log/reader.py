@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, check_sha256, damage_told
 from tpstream.log.schema import Header
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
@@ -224,6 +225,20 @@ class Log(Displayed):
         for columns in reader.batches(needed):
             chosen = columns if kinds is None else _choose(columns, kinds)
             yield {name: chosen[name] for name in names if name in chosen}
+        # Not before: whoever looks at the events has more to say about a damaged one.
+        self.verify()
+
+    def verify(self) -> None:
+        """Raise LogError if the file is not as it was written, by the SHA-256 in its end marker; looked at once."""
+        _ = self._whole
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether the file has the SHA-256 that its end marker tells; False if it tells none."""
+        if self.reader.sha256 is None:
+            return False
+        check_sha256(self.path, self.reader.sha256)
+        return True
 
 
 def _with_kind(names: Sequence[str], *, always: bool = False) -> Sequence[str]:
@@ -294,7 +309,7 @@ def read_log(path: str | Path) -> Log:
             if start.startswith(format.magic):
                 with damage_told(path):
                     reader: FormatReader = load_object(f"tpstream.log.{name}:open_reader")(path)
-                return Log(path, name, _with_zeros(reader.checked(path), path))
+                return Log(path, name, _with_zeros(reader.guarded(path), path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
     if start.startswith(b"ARROW1"):

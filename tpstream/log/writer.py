@@ -188,5 +188,6 @@ def convert(log: str | Path | Log, target: str | Path, *, force: bool = False, s
         for batch in batches:
             read += len(batch)
             writer.hear(batch)
+        source.verify()
         writer.finish(end if end is None or header is source.header else end + read - (written.last or 0) - 1)
     return read_log(target)
