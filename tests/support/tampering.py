@@ -11,9 +11,8 @@ Line = dict[str, Any]
 
 
 def tamper(path: Path, change: Callable[[list[Line]], object], *, renumber: bool = False) -> Path:
-    """A copy of a log whose events were changed, and numbered anew if asked for; its end tells no SHA-256 any more."""
+    """A copy of a log whose events were changed, and numbered anew if asked for; its end is kept."""
     header, *events, end = read_lines(path)
-    end.pop("sha256", None)
     change(events)
     if renumber:
         for seq, event in enumerate(events):
@@ -23,8 +22,10 @@ def tamper(path: Path, change: Callable[[list[Line]], object], *, renumber: bool
 
 
 def write_lines(path: Path, lines: list[Line]) -> Path:
-    """Write the lines of a log."""
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    """Write the lines of a log; the end tells no SHA-256 any more."""
+    *before, end = lines
+    end = {key: value for key, value in end.items() if key != "sha256"}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in [*before, end]), encoding="utf-8")
     return path
 
 
