@@ -21,7 +21,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         found = shutil.which("chromium-headless-shell") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": 1000, "height": 1140})
+        page = browser.new_page(viewport={"width": 1000, "height": 1005})
         for name, (scenario, policy, horizon, part) in PICTURES.items():
             path = Path(folder) / f"{policy}.arrows"
             world = Scenario.load(scenario)

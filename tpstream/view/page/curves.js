@@ -49,7 +49,7 @@ function nameLines(panel, valueAt) {
   let above = -Infinity;
   const ends = chosen(log).map((arm) => [panel.y(valueAt(arm, last)), log.arms[arm]]).filter(([y]) => y > panel.top && y < panel.top + panel.height).sort((a, b) => a[0] - b[0]);
   for (const [y, name] of ends) {
-    const place = y - 8 > panel.top + 8 ? y - 8 : y + 10, text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
+    const place = y - 8 > panel.top + 8 ? y - 8 : y + 16, text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
     if (place < above + 14) continue;
     ink.fillStyle = panel.colours.back; ink.globalAlpha = 0.7; ink.fillRect(right - size - 2, place - 7, size + 4, 14); ink.globalAlpha = 1;
     ink.fillStyle = colourOf(name, panel.colours.dark);
