@@ -71,6 +71,7 @@ def test_check(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> N
     for number in (40, 400):
         event = json.loads(lines[number])
         lines[number] = json.dumps({**event, "round": 10_000})
+    lines[-1] = json.dumps({"end": json.loads(lines[-1])["end"]})
     (tmp_path / "bad.jsonl").write_text("\n".join(lines) + "\n")
     bad = tpstream("check", "bad.jsonl", "--json")
     assert bad.code == 1

@@ -14,8 +14,7 @@ from tpstream.engines.engine import select
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events
-from tpstream.model.told import Told, without_repeats
+from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events, Told, without_repeats
 from tpstream.model.world import Problem, World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PythonPolicy, SharedPolicy

@@ -10,8 +10,7 @@ from log_samples import bits, write_log
 
 from tpstream import Scenario, diagnose, log_regret, read_log, simulate
 from tpstream.log.reader import Log
-from tpstream.model.events import PARTIAL, Events
-from tpstream.model.told import Told, without_repeats
+from tpstream.model.events import PARTIAL, Events, Told, without_repeats
 from tpstream.trial.outcomes import OutcomeMeasures
 from tpstream.view.aggregate import Aggregate
 from tpstream.view.pulls import read_parts

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Command, tpstream
-from studies import TOML, small
+from studies import TOML, read_lines, small
+from tampering import write_lines
 
 from tpstream import Scenario, compare, log_regret, read_log, replay, simulate
 from tpstream.model.errors import ScenarioError
@@ -110,9 +111,9 @@ def test_logs_carry_the_unit_and_events_do_not_change(tmp_path: Path) -> None:
     """The header says it, for worlds without a scenario too; nothing else is another."""
     for name, keys in (("without", {}), ("with", {"time_unit": "day"})):
         simulate(small(**keys), "uniform", log=tmp_path / f"{name}.jsonl")
-    one, other = ((tmp_path / f"{name}.jsonl").read_text().split("\n", 1) for name in ("without", "with"))
-    assert (json.loads(one[0])["time_unit"], json.loads(other[0])["time_unit"]) == (None, "day")
-    assert one[1] == other[1]
+    one, other = (read_lines(tmp_path / f"{name}.jsonl") for name in ("without", "with"))
+    assert (one[0]["time_unit"], other[0]["time_unit"]) == (None, "day")
+    assert one[1:-1] == other[1:-1]
 
 
 def test_figures_say_how_long_a_round_is(tmp_path: Path) -> None:
@@ -133,9 +134,8 @@ def test_a_log_of_another_program_names_its_units(tmp_path: Path, named: dict[st
     """A currency claims no world: the log is replayed as it is, and a round is one day only where the times say so."""
     keys = {} if rate is None else {"arrivals": {"kind": "poisson", "rate": rate}}
     simulate(small(**keys), "uniform", log=tmp_path / "own.jsonl")
-    header, events = (tmp_path / "own.jsonl").read_text().split("\n", 1)
-    changed = {**json.loads(header), "scenario": {}, "time_unit": "day", **named}
-    (tmp_path / "foreign.jsonl").write_text(f"{json.dumps(changed)}\n{events}")
+    header, *rest = read_lines(tmp_path / "own.jsonl")
+    write_lines(tmp_path / "foreign.jsonl", [{**header, "scenario": {}, "time_unit": "day", **named}, *rest])
     found = log_regret(tmp_path / "foreign.jsonl")
     assert (found.currency, found.round_title) == ("EUR", "round (one per day)" if rate is None else "round")
     assert "earned" in found.money()

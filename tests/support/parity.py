@@ -29,8 +29,7 @@ from tpstream.engines.simpy_engine import SimpyEngine
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import TpstreamError
-from tpstream.model.events import COLUMN, Events
-from tpstream.model.told import Told
+from tpstream.model.events import COLUMN, Events, Told
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, SharedPolicy

@@ -90,17 +90,12 @@ class Unsure(InTurn):
 
 
 class Looks(InTurn):
-    """Decides by something that only a log with indices has."""
-
-    seen = False
-
-    def hear(self, events: Events) -> None:
-        """Notice the indices."""
-        self.seen = self.seen or events.indices is not None
+    """Decides by who asks it."""
 
     def decide(self, round: int) -> int:
-        """Another order, if they were there."""
-        return (super().decide(round) + self.seen) % self.arms
+        """Another order in a replay."""
+        in_replay = any(frame.function == "follow" for frame in inspect.stack(0))
+        return (super().decide(round) + in_replay) % self.arms
 
 
 class Peeks(InTurn):

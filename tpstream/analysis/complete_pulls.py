@@ -11,10 +11,9 @@ import numpy as np
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind
+from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind, without_repeats
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
-from tpstream.model.told import without_repeats
 
 SAMPLE = 200
 """The number of complete pulls of an arm that are kept one by one."""

@@ -27,9 +27,8 @@ import numpy as np
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import paired_interval, t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events
+from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events, without_repeats
 from tpstream.model.numba_support import compiled, compiled_loop
-from tpstream.model.told import without_repeats
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made

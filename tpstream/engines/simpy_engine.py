@@ -17,9 +17,8 @@ from tpstream.engines.simpy_process import ProcessPull
 from tpstream.engines.simpy_queues import QueuedPull
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
-from tpstream.model.events import DROPPED, LATE, PARTIAL, Events
+from tpstream.model.events import DROPPED, LATE, PARTIAL, Events, Told
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
-from tpstream.model.told import Told
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.functions import check_arm
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, due_decisions, pass_stages

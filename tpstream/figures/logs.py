@@ -16,8 +16,7 @@ from tpstream.analysis.theory import Bound
 from tpstream.figures import style
 from tpstream.log.reader import Log
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind
-from tpstream.model.told import without_repeats
+from tpstream.model.events import Kind, without_repeats
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""

@@ -13,9 +13,19 @@ from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, 
 from tpstream.log.schema import Header
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, Columns, Event, Events, Kind, concatenate, spread
+from tpstream.model.events import (
+    COLUMN,
+    COLUMN_NAMES,
+    KIND_NAMES,
+    Columns,
+    Event,
+    Events,
+    Kind,
+    concatenate,
+    spread,
+    without_repeats,
+)
 from tpstream.model.registry import load_object
-from tpstream.model.told import without_repeats
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made

@@ -10,9 +10,8 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.display import number_text
 from tpstream.model.errors import LogError
-from tpstream.model.events import Events, Kind
+from tpstream.model.events import Events, Kind, Told
 from tpstream.model.interfaces import Policy, TimedPolicy
-from tpstream.model.told import Told
 from tpstream.policies.runner import Runner
 
 

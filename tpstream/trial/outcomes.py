@@ -19,8 +19,7 @@ from tpstream.analysis.regret import best_arms, checkpoints
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Columns, Events, Kind, concatenate
-from tpstream.model.told import without_repeats
+from tpstream.model.events import Columns, Events, Kind, concatenate, without_repeats
 from tpstream.model.world import World
 from tpstream.run.options import Measures
 

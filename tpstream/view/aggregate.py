@@ -14,9 +14,8 @@ from tpstream.log.schema import Header
 from tpstream.log.sparse import nominal_times
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, KIND_NAMES, LATE, PARTIAL, PULL, Columns, Events
+from tpstream.model.events import CLOSED, KIND_NAMES, LATE, PARTIAL, PULL, Columns, Events, without_repeats
 from tpstream.model.pull_rows import longer
-from tpstream.model.told import without_repeats
 from tpstream.view.axis import Axis, merge_pairs
 
 CELLS = 2**20

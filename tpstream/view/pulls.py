@@ -8,8 +8,7 @@ import numpy as np
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PULL, Columns, concatenate
-from tpstream.model.told import without_repeats
+from tpstream.model.events import CLOSED, PULL, Columns, concatenate, without_repeats
 from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
 
 MOST_SUMMARIES = 100_000
