@@ -174,7 +174,7 @@ def _different_replay(case: Case, expected: Outcome) -> str | None:
     """The first decision that a replay of the events makes in another way."""
     if expected.events is None:
         return None
-    found = make_runner(case).follow(expected.events)
+    found = make_runner(case).follow(Told().of(expected.events))
     return None if found is None else f"replay: event {found[0]} is of another arm, {found[1]}"
 
 
