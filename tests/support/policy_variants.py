@@ -53,7 +53,7 @@ OTHERS: dict[str, list[Keys]] = {
 ALLOCATED: dict[str, list[Keys]] = {
     "best-probability": [
         {"update": 40, "burn_in": 3, "minimum": 0.05},
-        {"update": 40, "power": "i/(2n)", "maximum": 0.9, "limit": "clip"},
+        {"update": 40, "power": "i/(2n)", "minimum": 0.1, "limit": "clip"},
     ],
 }
 """Without indices, and so without ties; their literal versions are in tests of their own."""
