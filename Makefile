@@ -23,7 +23,7 @@ demo: $(VENV)/installed  ## The paper's four policies on Setting 1, reduced: tab
 	$(BIN)/tpstream compare scenarios/paper/setting-1.toml --horizon 2000 --runs 5 --log logs/demo --log-format arrow --figure logs/demo/regret.png --report logs/demo/report.html --force
 	$(BIN)/tpstream view logs/demo/*.run-000.arrows --out logs/demo/explorer.html
 
-paper: $(VENV)/installed  ## The whole paper again, 50 runs (270 s of processor time): docs/reproduction.md
+paper: $(VENV)/installed  ## The whole paper again, 50 runs (4 minutes): docs/reproduction.md
 	$(BIN)/tpstream paper
 
 league: $(VENV)/installed  ## Every policy in every world that ships, 20 runs: the tables and the heat map of docs/policies.md

@@ -126,6 +126,13 @@ def test_lower_bound_is_not_undercut(few: Reproduction) -> None:
     assert lower_checks(few).eval("low > least").all()
 
 
+def test_who_assumes_groups(short: Reproduction) -> None:
+    """A policy that knows of no groups, or of one, assumes nothing; the songs of a playlist are no groups."""
+    applies = lower_checks(short).query("scenario == 'spotify-like'").set_index("policy")["applies"]
+    assert applies.filter(like="ucb1").all()
+    assert not applies.filter(like="tp-ucb").any()
+
+
 def test_report(short: Reproduction, tmp_path: Path) -> None:
     """The report shows every figure that was drawn, and compares no published number with short runs."""
     files = write_report(short, tmp_path / "docs" / "reproduction.md")

@@ -74,8 +74,9 @@ def overtakings(found: Reproduction) -> pd.DataFrame:
 
 
 def _applies(scenario: Scenario, choice: PolicyChoice) -> bool:
+    """Whether what the policy assumes of groups holds in this world; one group, or none, assumes nothing."""
     groups, assumed = scenario.problem().groups, getattr(choice.parameters, "groups", None)
-    if assumed is None:
+    if assumed in (None, 1):
         return True
     return scenario.rewards.kind == SMOOTH and groups is not None and groups % assumed == 0
 
