@@ -33,10 +33,7 @@ class SharedProgress:
 
 @contextmanager
 def shown_live(title: str, flags: LiveFlags, progress: "Bar | None") -> Iterator[dict[str, Any]]:
-    """Keywords of a study: its progress, and the way to the live page if one is asked for."""
-    if not flags.live:
-        yield {"progress": progress}
-        return
+    """Keywords of a study that is shown on a live page: its progress, and the way to the page."""
     from tpstream.run.watch import open_link
     from tpstream.view.live import LivePage
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,6 +44,7 @@ from tpstream.cli.output import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tpstream.cli.output import Bar
     from tpstream.experiment.result import Study
 
 CODES = "Exit codes: 0 all runs are done, 1 some failed, 2 nothing was done, 130 interrupted."
@@ -113,7 +114,7 @@ def run(*, study: SingleFlags, options: RunFlags, live: LiveFlags, output: Outpu
     output.warn(warnings)
     with (
         show_progress(scenario.name, show=output.progress) as progress,
-        shown_live(scenario.name, live, progress) as keywords,
+        progress_of(scenario.name, live, progress) as keywords,
     ):
         result = study_module.compare(
             scenario, study.policies, first=study.first, **study.keywords(), **options.keywords(), **keywords
@@ -172,6 +173,13 @@ def compare(
     report_failures(result.failures)
 
 
+def progress_of(title: str, live: LiveFlags | None, progress: "Bar | None") -> AbstractContextManager[dict[str, Any]]:
+    """Keywords of a study: its progress, and the way to a live page if one is asked for."""
+    if live is None or not live.live:
+        return nullcontext({"progress": progress})
+    return shown_live(title, live, progress)
+
+
 @contextmanager
 def prepared(
     title: str, folder: FolderFlags, output: OutputFlags, live: LiveFlags | None = None
@@ -183,7 +191,7 @@ def prepared(
         with (
             dask_executor(folder.dask) if folder.dask is not None else nullcontext() as executor,
             show_progress(title, show=output.progress) as progress,
-            shown_live(title, live or LiveFlags(), progress) as shown,
+            progress_of(title, live, progress) as shown,
         ):
             yield {"folder": folder.out, "executor": executor, **shown}
     except KeyboardInterrupt:

@@ -183,7 +183,8 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         with closing(doing) as results:
             for some in results:
                 store.keep(some)
-                tell_results(plan, some)
+                if plan.options.live is not None:
+                    tell_results(plan, some)
                 failed = failed or any(one.failure is not None for one in some)
         cells = cells or summarize_cells(plan, commands=failed)
         kept = RunOptions(log=plan.options.log, measurer=plan.options.measurer)  # without progress and sinks
@@ -247,9 +248,9 @@ def run_once(
         found[choice.label] = Records(np.full(len(fine), run), measures, seconds, failures)
     failed = any(result.failure is not None for result in results)
     cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed, commands=failed)
-    tell_runs(
-        options, scenario.means, zip([one.label for one in choices], [one.measures for one in results], strict=True)
-    )
+    if options.live is not None:
+        measures_of = zip([one.label for one in choices], [one.measures for one in results], strict=True)
+        tell_runs(options.live, scenario.means, measures_of)
     origin = partial(_origin_of_run, scenario, requests, run, seed)
     return make_study(cell, found, seed, rounds, options.log, origin, counted)
 
