@@ -4,12 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
 
-PULL, PARTIAL, RECEIVED, GROUP, LOST, CLOSED, DECIDE = range(7)
+PULL, PARTIAL, RECEIVED, GROUP, LOST, CLOSED, DECIDE, LOOK = range(8)
+MOST_LOOKS = 32
 
 
 class WritingState(NamedTuple):
@@ -25,12 +26,13 @@ class WritingState(NamedTuple):
     """For each slot: the pull's number."""
     paid: Floats
     """For each slot: what it paid so far, and in how many parts."""
+    open_arms: Bools
 
 
 def init(problem: Problem, parameters: GroupParameters) -> WritingState:
     """The state before the first call."""
     problem.assumed_groups(parameters.groups)
-    most = problem.horizon * (3 * problem.span + 3 + problem.arms) + problem.arms * problem.span
+    most = problem.horizon * (3 * problem.span + 3 + problem.arms) + problem.arms * problem.span + MOST_LOOKS
     return WritingState(
         indices=np.zeros(problem.arms),
         clock=np.zeros(1),
@@ -38,6 +40,7 @@ def init(problem: Problem, parameters: GroupParameters) -> WritingState:
         calls=np.zeros((most, 7)),
         numbers=np.zeros(1, dtype=np.int64),
         paid=np.zeros((1, 2)),
+        open_arms=np.ones(problem.arms, dtype=np.bool_),
     )
 
 
@@ -102,14 +105,22 @@ def on_closed(state: WritingState, arm: int, slot: int, credited: float) -> None
 
 
 @compiled
+def on_look(state: WritingState, stage: int) -> None:
+    """A look, written with the number of open arms."""
+    still_open = 0
+    for arm in range(state.open_arms.size):
+        still_open += state.open_arms[arm]
+    write(state, LOOK, state.indices.size - 1, 0, stage, float(still_open), 0.0)
+
+
+@compiled
 def decide(state: WritingState, round: int, stream: np.random.Generator) -> int:
-    """By the largest index or, in one of three rounds, at random."""
-    arm = 0
-    for other in range(1, state.indices.size):
-        if state.indices[other] > state.indices[arm]:
+    """By the largest index of an open arm or, in one of three rounds, at random; for any arm if none is open."""
+    arm = int(stream.random() * state.indices.size) if round % 3 == 0 else 0
+    for other in range(state.indices.size):
+        better = round % 3 > 0 and state.indices[other] > state.indices[arm]
+        if state.open_arms[other] and (better or not state.open_arms[arm]):
             arm = other
-    if round % 3 == 0:
-        arm = int(stream.random() * state.indices.size)
     write(state, DECIDE, arm, round, 0, 0.0, 0.0)
     return arm
 
@@ -122,6 +133,7 @@ HANDLERS = {
     "on_group": on_group,
     "on_lost": on_lost,
     "on_closed": on_closed,
+    "on_look": on_look,
 }
 
 

@@ -141,13 +141,13 @@ def first_difference(case: Case) -> str | None:
 def difference(reference: Outcome, logged: Outcome, bare: Outcome) -> str | None:
     """Where the outcomes of one case first differ, or None."""
     return (
-        _different_event(reference.events, logged.events)
+        different_event(reference.events, logged.events)
         or _different_end("with a log", reference, logged)
         or _different_end("without a log", reference, bare)
     )
 
 
-def _different_event(expected: Events | None, found: Events | None) -> str | None:
+def different_event(expected: Events | None, found: Events | None) -> str | None:
     """The first event of which any bit differs."""
     if expected is None or found is None:
         return None if expected is found else f"no events in {'SimPy' if expected is None else 'the compiled engine'}"

@@ -5,7 +5,7 @@ serves the paper's world where a log has columns for decisions (indices).
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from tpstream.engines.compiled_plain_loop import DONE, FLUSH, LAST, PENDING, ROU
 from tpstream.engines.draws import DrawsReader, fill_sums
 from tpstream.engines.engine import Bus, at_whole_rounds
 from tpstream.engines.event_buffers import EventBuffers
-from tpstream.model.arrays import Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import EngineError, TpstreamError
+from tpstream.model.events import Kind
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
@@ -64,6 +65,7 @@ class CompiledEngine:
         label: str,
         *,
         optional: tuple[str, ...] = (),
+        pauses: Floats | None = None,
     ) -> None:
         problem = world.problem if policy.knows_means else world.problem.without_means()
         self._world = world
@@ -71,6 +73,8 @@ class CompiledEngine:
         self._label = label
         self._reader = reader
         self._optional = optional
+        self._pauses = pauses
+        self._paused: Any = None
         self._stream = open_stream(world.seed, world.run, Purpose.POLICY)
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
         self._state: Any = init_state(policy, problem, parameters, label)
@@ -79,17 +83,50 @@ class CompiledEngine:
     @property
     def makes_events(self) -> bool:
         """Whether the bus gets events even if nobody else subscribes: in the paper's world it does not."""
-        return bool(self.bus.names) or not self._world.timing.plain
+        return bool(self.bus.names) or not self._world.timing.plain or self._pauses is not None
+
+    @property
+    def passed(self) -> int:
+        """How many pauses are behind."""
+        return 0 if self._paused is None else self._paused.passed
+
+    @property
+    def drops_arms(self) -> bool:
+        """Whether the policy leaves out arms that are not open."""
+        return hasattr(self._state, "open_arms")
+
+    def tell_look(self, stage: int) -> None:
+        """Tell the policy that the data are cut now (stage 0), or that it is decided on them (stage 1)."""
+        self._paused.tell_look(stage)
+
+    def set_open_arms(self, open_arms: Bools) -> None:
+        """Tell the policy which arms are open from now on, if it can leave out the others."""
+        if self.drops_arms:
+            self._state.open_arms[:] = open_arms
+
+    def announce(self, kind: Kind, look: int, arm: Ints, part: Ints, value: Floats) -> None:
+        """Publish events about a look, at the time of the pause."""
+        self._paused.announce(kind=kind, look=look, arm=arm, part=part, value=value)
+
+    def end_recruitment(self) -> None:
+        """Let no more decisions be made; what is still to come of the pulls comes."""
+        self._paused.end_recruitment()
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
         plain, subscriptions = self._world.timing.plain, self._subscriptions
         if not plain or self.bus.names or subscriptions.partial or subscriptions.received:
             note_memory(self._world.problem.arms, self._world.problem.span)
-        kind: type[GeneralRun] = GeneralRun
-        if not at_whole_rounds(self._world.timing):
+        kind: Any = GeneralRun
+        if self._pauses is not None:
+            from tpstream.engines.compiled_paused import PausedRun  # noqa: PLC0415 (few worlds need it)
+
+            kind = partial(PausedRun, self._pauses)
+        elif plain and not (self.bus.names and self._optional):
+            kind = PlainRun
+        elif not at_whole_rounds(self._world.timing):
             from tpstream.engines.compiled_real import RealRun as kind  # noqa: N813, PLC0415 (few worlds need it)
-        run = (PlainRun if plain and not (self.bus.names and self._optional) else kind)(
+        run = kind(
             self._world,
             self._policy,
             self._state,
@@ -99,7 +136,9 @@ class CompiledEngine:
             self.bus,
             self._label,
         )
-        return run.round_batches(ROUNDS_PER_BATCH, self._optional)
+        self._paused = None if self._pauses is None else run
+        batches: Iterator[Ints] = run.round_batches(ROUNDS_PER_BATCH, self._optional)
+        return batches
 
     def policy_measures(self) -> Mapping[str, float]:
         """Numbers by name that the policy reports after the last round."""

@@ -94,11 +94,7 @@ class GeneralRun:
     def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:
         """Run all rounds, and the rest of the open pulls if the world is drained; yields the arms of each batch."""
         horizon, cursor = self._world.problem.horizon, self._cursor
-        hidden = ("shown",) if self._world.timing.reveal != "all" else ()
-        self._buffers = EventBuffers(self._bus, self._world.problem, (*optional, *hidden), self._sites)
-        self._run = self._load(probabilities="probabilities" in optional)
-        self._memory = self._memory._replace(rows=ROWS if optional else 0)
-        self._add_slots(min(horizon, SLOTS_AT_FIRST))
+        self._open(optional)
         for first in range(1, horizon + 1, length):
             cursor[loop.LAST] = min(first + length - 1, horizon)
             decisions = np.empty(cursor[loop.LAST] - first + 1, dtype=np.int64)
@@ -108,6 +104,14 @@ class GeneralRun:
             cursor[loop.LAST] += length
             self._advance(np.empty(0, dtype=np.int64))
         self._publish()
+
+    def _open(self, optional: tuple[str, ...]) -> None:
+        """Load the loop, and make room for events, with these optional columns, and for open pulls."""
+        hidden = ("shown",) if self._world.timing.reveal != "all" else ()
+        self._buffers = EventBuffers(self._bus, self._world.problem, (*optional, *hidden), self._sites)
+        self._run = self._load(probabilities="probabilities" in optional)
+        self._memory = self._memory._replace(rows=ROWS if optional else 0)
+        self._add_slots(min(self._world.problem.horizon, SLOTS_AT_FIRST))
 
     def _advance(self, decisions: Ints) -> None:
         """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""

@@ -1,16 +1,18 @@
 """The choice of an engine, and what engines have in common: the bus, which hands events to subscribers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import parent_process
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
 
 from tpstream.engines.draws import Draws, DrawsReader
-from tpstream.model.arrays import Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, did_you_mean, user_error
-from tpstream.model.events import Events
+from tpstream.model.events import COLUMN, Events, Kind
 from tpstream.model.interfaces import Borrower, Subscriber
 from tpstream.model.notes import logger
 from tpstream.model.world import Purpose, Timing, World, open_stream
@@ -87,6 +89,10 @@ class Engine(Protocol):
     bus: Bus
 
     @property
+    def passed(self) -> int:
+        """How many pauses are behind: all events up to and including the time of the last of them are published."""
+
+    @property
     def makes_events(self) -> bool:
         """Whether the bus gets events even if nobody else subscribes."""
 
@@ -96,19 +102,68 @@ class Engine(Protocol):
     def policy_measures(self) -> Mapping[str, float]:
         """Numbers by name that the policy reports after the last round."""
 
+    # The rest is for runs that pause, at the end of a batch that ends with a pause.
 
-def obstacle(form: PolicyForm, timing: Timing) -> str | None:
-    """Why the compiled engine cannot serve, or None if it can."""
+    @property
+    def drops_arms(self) -> bool:
+        """Whether the policy leaves out arms that are not open."""
+
+    def tell_look(self, stage: int) -> None:
+        """Tell the policy that the data are cut now (stage 0), or that it is decided on them (stage 1)."""
+
+    def set_open_arms(self, open_arms: Bools) -> None:
+        """Tell the policy which arms are open from now on."""
+
+    def announce(self, kind: Kind, look: int, arm: Ints, part: Ints, value: Floats) -> None:
+        """Publish events about a look, at the time of the pause."""
+
+    def end_recruitment(self) -> None:
+        """Let no more decisions be made; what is still to come of the pulls comes."""
+
+
+def announced(
+    columns: Iterable[str],
+    arms: int,
+    *,
+    seq: int,
+    round: int,
+    time: float,
+    kind: Kind,
+    look: int,
+    arm: Ints,
+    part: Ints,
+    value: Floats,
+) -> Events:
+    """Events about a look, with these optional columns: no policy is shown them, and there are no pulls among them."""
+    rows = len(arm)
+    optional: dict[str, Any] = {name: COLUMN[name].empty(0, arms) for name in columns}
+    if "shown" in optional:
+        optional["shown"] = np.zeros(rows, dtype=np.bool_)
+    return Events(
+        seq=np.arange(seq, seq + rows),
+        time=np.full(rows, time),
+        kind=np.full(rows, kind, dtype=np.int8),
+        round=np.full(rows, round),
+        pull=np.full(rows, look),
+        arm=np.asarray(arm, dtype=np.int64),
+        part=np.asarray(part, dtype=np.int64),
+        value=np.asarray(value, dtype=np.float64),
+        **optional,
+    )
+
+
+def obstacle(form: PolicyForm, timing: Timing, *, paused: bool = False) -> str | None:
+    """Why the compiled engine cannot serve, or None if it can; `paused`: the run has pauses."""
     if not isinstance(form, SharedPolicy):
         return f"policy {form.name!r} is an ordinary Python object, not in the shared form"
-    return timing_obstacle(timing)
+    return timing_obstacle(timing, paused=paused)
 
 
-def timing_obstacle(timing: Timing) -> str | None:
+def timing_obstacle(timing: Timing, *, paused: bool = False) -> str | None:
     """What in a world's timing the compiled engine cannot serve, or None."""
     if timing.process is not None:
         return f"{timing.process_name} is a process on SimPy's timeline"
-    if at_whole_rounds(timing):
+    if at_whole_rounds(timing) and not paused:
         return None
     calendars = [(stage.delay, stage.name) for stage in timing.later if stage.form == "reported"]
     if timing.calendar is not None:
@@ -116,6 +171,7 @@ def timing_obstacle(timing: Timing) -> str | None:
     for calendar, name in calendars:
         if not hasattr(calendar, "table"):
             when = "where feedback is hidden" if timing.reveal != "all" else "for times that are not whole rounds"
+            when = "in a trial with looks" if paused else when
             return f"{name} is written in Python, which compiled code cannot call {when}"
     return None
 
@@ -124,20 +180,20 @@ def at_whole_rounds(timing: Timing) -> bool:
     """Whether everything happens at whole rounds, in the order sampled delays, then calendars, and without queues.
 
     Then the compiled engine keeps a list for each round, which is faster than sorting by time. Where feedback is
-    hidden, it takes the loop for real-valued times in any case.
+    hidden or a run pauses, it takes the loop for real-valued times in any case.
     """
     whole = timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
     return whole and timing.reveal == "all"
 
 
-def select(name: str, form: PolicyForm, timing: Timing) -> Literal["compiled", "simpy"]:
+def select(name: str, form: PolicyForm, timing: Timing, *, paused: bool = False) -> Literal["compiled", "simpy"]:
     """The engine for this policy and timing; raises EngineError if one asked for by name cannot serve."""
     if name not in get_args(EngineName):
         known = get_args(EngineName)
         raise EngineError(f"unknown engine {name!r}{did_you_mean(name, known)}; use one of {', '.join(known)}")
     if name == "simpy":
         return "simpy"
-    reason = obstacle(form, timing)
+    reason = obstacle(form, timing, paused=paused)
     if reason is None:
         return "compiled"
     if name == "compiled":
@@ -163,22 +219,29 @@ def open_engine(
     draws: Draws | DrawsReader | None = None,
     optional: tuple[str, ...] = (),
     debug: bool = False,
+    pauses: Floats | None = None,
 ) -> Engine:
     """An engine ready for its first round; policies of one run may share their draws, by readers of theirs.
 
     `debug`: the SimPy engine serves, and a policy in the shared form runs uncompiled with every index checked.
+    `pauses`: rising times, above 0, at each of which a batch ends, after all events up to and including that instant.
+    The decisions after it know what is told to the policy then.
     """
+    if pauses is not None and not world.drain:
+        raise EngineError("a run with looks needs the results of all pulls; set drain = true")
     # The engines are imported here, since they import this module and a run needs only one of them.
     reader = draws if isinstance(draws, DrawsReader) else DrawsReader(draws or Draws(world))
     if debug and name == "compiled":
         raise EngineError('debug runs policies uncompiled, in the SimPy engine; leave out engine "compiled"')
-    if not debug and select(name, form, world.timing) == "compiled":
+    if not debug and select(name, form, world.timing, paused=pauses is not None) == "compiled":
         assert isinstance(form, SharedPolicy)  # noqa: S101 (else it would not have been selected)
         from tpstream.engines.compiled_engine import CompiledEngine  # noqa: PLC0415
 
-        return CompiledEngine(world, form, parameters, reader, label, optional=optional)
+        return CompiledEngine(world, form, parameters, reader, label, optional=optional, pauses=pauses)
     from tpstream.engines.simpy_engine import SimpyEngine  # noqa: PLC0415
 
     stream = open_stream(world.seed, world.run, Purpose.POLICY)
     policy = start_policy(form, world.problem, parameters, stream, debug=debug)
-    return SimpyEngine(world, policy, label, clairvoyant=form.clairvoyant, optional=optional, reader=reader)
+    return SimpyEngine(
+        world, policy, label, clairvoyant=form.clairvoyant, optional=optional, reader=reader, pauses=pauses
+    )

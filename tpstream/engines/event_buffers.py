@@ -6,8 +6,9 @@ While the thread of a log still writes it, the loop fills the next buffer.
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
-from tpstream.engines.engine import Bus, Loans
+from tpstream.engines.engine import Bus, Loans, announced
 from tpstream.model.arrays import Ints
 from tpstream.model.events import PULL, EventColumns, Events, empty_columns, filled_events
 from tpstream.model.world import Problem
@@ -53,6 +54,13 @@ class EventBuffers:
         if loans:
             self._lent.append((self.columns, batch, loans))
             self.columns = self._free() or self._make(len(self.columns.kind))
+
+    def announce(self, arms: int, **facts: Any) -> None:
+        """Hand events about a look to the bus; all that the loop wrote must be there before."""
+        names = self._optional if self._sites is None else (*self._optional, "site")
+        events = announced(names, arms, seq=self._seq, **facts)
+        self._bus.publish(events)
+        self._seq += len(events)
 
     def _free(self) -> EventColumns | None:
         """A buffer that is written, waited for if there are as many as there may be; None if there may be more."""

@@ -10,17 +10,18 @@ import simpy
 from simpy.events import Event
 
 from tpstream.engines.draws import IMPUTED, Draws, DrawsReader, Pull
-from tpstream.engines.engine import Bus
+from tpstream.engines.engine import Bus, announced
 from tpstream.engines.simpy_clock import DECISION, END, Timeline
 from tpstream.engines.simpy_events import EventBuffer
 from tpstream.engines.simpy_process import ProcessPull
 from tpstream.engines.simpy_queues import QueuedPull
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
-from tpstream.model.events import DROPPED, LATE, PARTIAL, Events, Told
+from tpstream.model.events import DROPPED, LATE, PARTIAL, Events, Kind, Told
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
 from tpstream.model.world import Purpose, Timing, World, open_stream
 from tpstream.policies.functions import check_arm
+from tpstream.policies.runner import drops_arms, tell_look, tell_open_arms
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, due_decisions, pass_stages
 
 Process = Generator[Event, None, None]
@@ -80,7 +81,9 @@ class ToldPolicy:
 
     def hear(self, events: Events) -> None:
         """Tell the policy those of the events that it is shown."""
-        self._policy.hear(self._told.of(events))
+        told = self._told.of(events)
+        if len(told):
+            self._policy.hear(told)
 
 
 class SimpyEngine:
@@ -95,6 +98,7 @@ class SimpyEngine:
         clairvoyant: bool = False,
         optional: tuple[str, ...] = (),
         reader: DrawsReader | None = None,
+        pauses: Floats | None = None,
     ) -> None:
         problem, timing = world.problem, world.timing
         self._world = world
@@ -114,6 +118,9 @@ class SimpyEngine:
         self._failure: Exception | None = None
         self._round = 0  # the last one decided
         self._shown: dict[str, Any] = {}
+        self._pauses: list[float] = [] if pauses is None else pauses.tolist()
+        self._recruits = True
+        self.passed = 0
         self.bus = Bus()
         self.bus.subscribe(f"policy {label}", ToldPolicy(policy))
 
@@ -124,9 +131,9 @@ class SimpyEngine:
 
     def round_batches(self) -> Iterator[Ints]:
         """Run all rounds; yields the arms of each batch of rounds."""
-        self._timeline.process(self._keep_error(self._decide()))
+        decisions = self._timeline.process(self._keep_error(self._decide()))
         done = 0
-        while done < self._world.problem.horizon:
+        while decisions.is_alive:
             self._pass_time(self._pause)
             yield self._buffer.arms[done : self._round]
             done = self._round
@@ -139,6 +146,43 @@ class SimpyEngine:
         report = getattr(self._policy, "measures", None)
         return {} if report is None else report()
 
+    @property
+    def drops_arms(self) -> bool:
+        """Whether the policy leaves out arms that are not open."""
+        return drops_arms(self._policy)
+
+    def tell_look(self, stage: int) -> None:
+        """Tell the policy that the data are cut now (stage 0), or that it is decided on them (stage 1)."""
+        with user_code(PolicyError, f"policy {self._label!r}", "at a look"):
+            tell_look(self._policy, self._pauses[self.passed - 1], stage)
+
+    def set_open_arms(self, open_arms: Bools) -> None:
+        """Tell the policy which arms are open from now on."""
+        with user_code(PolicyError, f"policy {self._label!r}", "at a look"):
+            tell_open_arms(self._policy, open_arms)
+
+    def announce(self, kind: Kind, look: int, arm: Ints, part: Ints, value: Floats) -> None:
+        """Publish events about a look, at the time of the pause."""
+        timing = self._world.timing
+        world = (*(["shown"] if timing.reveal != "all" else []), *(["site"] if timing.sites else []))
+        events = announced(
+            (*self._optional, *world),
+            self._world.problem.arms,
+            seq=self._buffer.number(len(arm)),
+            round=self._round,
+            time=self._pauses[self.passed - 1],
+            kind=kind,
+            look=look,
+            arm=arm,
+            part=part,
+            value=value,
+        )
+        self.bus.publish(events)
+
+    def end_recruitment(self) -> None:
+        """Let no more decisions be made; what is still to come of the pulls comes."""
+        self._recruits = False
+
     def _decide(self) -> Process:
         """The process of the policy: in every round, tell it what was delivered, ask it for an arm, start the pull."""
         policy, problem = self._policy, self._world.problem
@@ -146,7 +190,10 @@ class SimpyEngine:
         times, sites = due_decisions(self._world)
         paused = perf_counter()
         for round, time in enumerate(times.tolist(), start=1):
+            yield from self._pause_until(time)
             yield self._timeline.moment(time, DECISION)
+            if not self._recruits:
+                break
             self._publish(self._round)
             try:
                 if set_clock is not None:
@@ -170,8 +217,17 @@ class SimpyEngine:
             if (late or round % ROUNDS_PER_BATCH == 0) and round < problem.horizon:
                 self._stop()
                 paused = perf_counter()
-        yield self._timeline.moment(time, END)
+        yield from self._pause_until(np.inf)
+        yield self._timeline.moment(max(time, self._timeline.now), END)
         self._stop()
+
+    def _pause_until(self, time: float) -> Process:
+        """Make every pause that comes before this time, each after all else at its own time."""
+        while self.passed < len(self._pauses) and self._pauses[self.passed] < time:
+            yield self._timeline.moment(self._pauses[self.passed], END)
+            self._publish(self._round)
+            self.passed += 1
+            self._stop()
 
     def _start(self, pull: int, time: float, arm: int, drawn: Pull) -> Process | None:
         """The process that delivers the parts of one pull; none if they pass queues, which is done by callbacks."""
@@ -283,3 +339,4 @@ class SimpyEngine:
             return
         events = self._buffer.take(round)
         self.bus.publish(replace(events, **self._shown) if self._shown else events)
+        self._shown = {name: rows[:0] for name, rows in self._shown.items()}

@@ -98,8 +98,8 @@ class EventBuffer:
             self._rewards,
             self._credited,
         )
-        seq = np.arange(self._seq, self._seq + len(codes))
-        self._seq += len(codes)
+        first = self.number(len(codes))
+        seq = np.arange(first, first + len(codes))
         for done in self.finished:
             self._ring.release(done)
         self.codes.clear()
@@ -109,6 +109,12 @@ class EventBuffer:
         self._instant = None
         events = Events(seq, time, kind, np.full(len(codes), round), pull, arm, part, value)
         return replace(events, shown=shown) if self.hides else events
+
+    def number(self, events: int) -> int:
+        """The number of the first of the next events, which are that many."""
+        first = self._seq
+        self._seq += events
+        return first
 
     def _begin(self, time: float) -> None:
         self._starts.append(len(self.codes))

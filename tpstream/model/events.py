@@ -23,13 +23,14 @@ class Kind(IntEnum):
     """The kinds of events; the numbers are part of the log's schema.
 
     A `PULL` is a decision. A `PARTIAL` is a part that was paid and credited, a `LATE` part came after its pull was
-    closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull.
+    closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull. The other two are about
+    no pull: a `LOOK` is a number that a trial's analysis found for an arm, `STOPPED` an arm that is closed after it.
 
     Examples
     --------
     >>> from tpstream.model.events import Kind
     >>> [kind.name.lower() for kind in Kind]
-    ['pull', 'partial', 'closed', 'late', 'dropped']
+    ['pull', 'partial', 'closed', 'late', 'dropped', 'look', 'stopped']
     >>> int(Kind.CLOSED)
     2
     """
@@ -39,14 +40,18 @@ class Kind(IntEnum):
     CLOSED = 2
     LATE = 3
     DROPPED = 4
+    LOOK = 5
+    STOPPED = 6
 
 
 KIND_NAMES = tuple(kind.name.lower() for kind in Kind)
 """The kinds as they are written in logs; the place in the tuple is the kind's number."""
-PULL, PARTIAL, CLOSED, LATE, DROPPED = (int(kind) for kind in Kind)
+PULL, PARTIAL, CLOSED, LATE, DROPPED, LOOK, STOPPED = (int(kind) for kind in Kind)
 """The kinds as plain integers, for compiled code, which knows no enumerations."""
 PART_KINDS = (PARTIAL, LATE, DROPPED)
-"""The kinds of events that are about one part of a pull; the column `part` of all other kinds is 0."""
+"""The kinds of events that are about one part of a pull; the column `part` of a pull and of a closing is 0."""
+LOOK_KINDS = (LOOK, STOPPED)
+"""The kinds of events that are about a look: `pull` is its number, `part` says what the value is, or the reason."""
 
 
 @dataclass(frozen=True)
@@ -265,8 +270,8 @@ def without_repeats(columns: Columns) -> Columns:
 class Told:
     """What a policy is told of the events of a run: those that it is shown, and nothing of the others.
 
-    They are numbered anew, so that no gap in `seq` tells of a hidden event, and have no optional columns. It is the
-    same in a run and in a replay.
+    They are numbered anew, so that no gap in `seq` tells of a hidden event, and have no optional columns. Events about
+    looks are not feedback, and never told. It is the same in a run and in a replay.
     """
 
     def __init__(self) -> None:
@@ -275,11 +280,22 @@ class Told:
     def of(self, events: Events) -> Events:
         """What it is told of the next events."""
         columns = {name: rows for name, rows in events.columns().items() if not COLUMN[name].optional}
-        if events.shown is not None:
-            columns = {name: rows[events.shown] for name, rows in columns.items()}
-            columns["seq"] = np.arange(self._count, self._count + len(columns["seq"]))
-            self._count += len(columns["seq"])
+        told = events.kind < LOOK if events.shown is None else events.shown
+        if not told.all():
+            columns = {name: rows[told] for name, rows in columns.items()}
+        count = len(columns["seq"])
+        if count and columns["seq"][-1] != self._count + count - 1:
+            columns["seq"] = np.arange(self._count, self._count + count)
+        self._count += count
         return Events(**columns)
+
+
+def without_looks(columns: Columns) -> Columns:
+    """The columns without the events about looks; `kind` must be among them."""
+    kept = columns["kind"] < LOOK
+    if kept.all():
+        return columns
+    return {name: rows if COLUMN[name].per_pull else rows[kept] for name, rows in columns.items()}
 
 
 def concatenate(batches: Sequence[Columns], names: Iterable[str]) -> Columns:

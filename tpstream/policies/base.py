@@ -84,6 +84,8 @@ class SharedPolicy:
       of the event or decision. For `on_received` it is the time of the payments.
     - `probabilities`, optional: one float for each arm, the probability with which `decide` chooses it; `decide` sets
       it.
+    - `open_arms`, optional: `np.ones(problem.arms, dtype=np.bool_)`. The engine writes False for an arm that a trial
+      has dropped, and `decide` leaves it out. A trial that may drop arms takes only policies that have this field.
 
     Random numbers are drawn in `decide` only, never in a handler: engines and replay call handlers at different
     moments. A handler that needs a random number stores in the state what it is for. `decide` first draws for what
@@ -117,6 +119,9 @@ class SharedPolicy:
         then. A late part is not lost.
     on_closed : callable, optional
         `(state, arm, slot, credited)`: a pull is closed, and was credited with this much.
+    on_look : callable, optional
+        `(state, stage)`: a trial looks at its results. At stage 0 the data are cut: all that was delivered up to now,
+        this instant included, counts. At stage 1 it is decided, and `open_arms` says what goes on.
     show_probabilities : callable, optional
         `(state)`: fill the state's `probabilities` with those of the decision that was just made, where this takes so
         long that it is done only for a log that asks for them.
@@ -178,6 +183,7 @@ class SharedPolicy:
     needs_positive: bool = False
     variant: "Callable[[Any], SharedPolicy] | None" = None
     measures: Callable[[Any], Mapping[str, float]] | None = None
+    on_look: Callable[[Any, int], None] | None = None
 
     @property
     def needs_parts(self) -> bool:
@@ -201,7 +207,8 @@ class PythonPolicy:
         Its parameters, as in a `[[policies]]` table of a scenario.
     create : callable
         `(problem, parameters, stream) -> policy`, an object as in `tpstream.model.interfaces.Policy`. It draws from
-        `stream`, in `decide` only.
+        `stream`, in `decide` only. For trials with looks it may have the methods `on_look(stage)` and
+        `set_open_arms(open_arms)`, which do what `on_look` and the field `open_arms` do for a `SharedPolicy`.
     clairvoyant : bool
         Whether the policy is shown a pull's cumulative reward at the pull.
     knows_means : bool

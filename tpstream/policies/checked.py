@@ -30,6 +30,9 @@ from tpstream.policies.functions import (
 from tpstream.policies.loader import OPTIONAL_FIELDS
 from tpstream.policies.runner import Runner, told_columns
 
+LOOPS = ("decide", "notify_events", "fill_probabilities", "tell_look")
+"""The functions of handlers.py that a runner calls."""
+
 
 class CheckedArray(np.ndarray[Any, Any]):
     """An array that refuses indices out of its bounds, negative ones included, and adds up as compiled code does."""
@@ -80,12 +83,20 @@ class CheckedRunner(Runner):
             with np.errstate(all="ignore"):
                 arm = self._loops.decide(_checked(self.state), round, self._held)
         except Exception as error:  # noqa: BLE001 (it is raised again)
-            raise self._located(error, round) from None
+            raise self._located(error, f"in round {round}") from None
         check_decision(arm, self._policy, self.state, round, self._policy.name)
         fault = self._index_check.fault(self.state.indices, round)
         if fault:
             raise PolicyError(f"policy {self._policy.name!r}: {fault} ({place(self._policy.decide)})")
         return int(arm)
+
+    def tell_look(self, time: float, stage: int) -> None:
+        """Tell the policy of a look."""
+        try:
+            with np.errstate(all="ignore"):
+                self._loops.tell_look(_checked(self.state), time, stage)
+        except Exception as error:  # noqa: BLE001 (it is raised again)
+            raise self._located(error, "at a look") from None
 
     def _call(self, events: Events, decided: Ints) -> int:
         try:
@@ -103,14 +114,14 @@ class CheckedRunner(Runner):
                 frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code.co_name == "notify_events"
             )
             told = [frame.f_locals.get("event", 0) for frame in frames]
-            raise self._located(error, int(events.round[told[0] if told else -1])) from None
+            raise self._located(error, f"in round {events.round[told[0] if told else -1]}") from None
         return place
 
-    def _located(self, error: Exception, round: int) -> PolicyError:
+    def _located(self, error: Exception, when: str) -> PolicyError:
         """The error with the place in the policy's file where it was raised."""
         files = {plain_function(function).__code__.co_filename for function in functions_of(self._policy).values()}
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
-        what = f"policy {self._policy.name!r} raised {type(error).__name__} in round {round}: {error}"
+        what = f"policy {self._policy.name!r} raised {type(error).__name__} {when}: {error}"
         if isinstance(error, AttributeError) and isinstance(error.obj, type(self.state)):
             what = f"policy {self._policy.name!r}: {unknown_field(str(error.name), self.state)}"
         if not frames:
@@ -146,7 +157,7 @@ def plain_loops(policy: SharedPolicy, fields: Iterable[str]) -> Any:
     own = {role: uncompiled(function, {}) for role, function in functions_of(policy).items()}
     own["policy_decide"] = own.pop("decide")  # handlers.py has a function `decide` of its own
     names |= own | {"held_stream": lambda held: held}
-    return SimpleNamespace(**{name: names[name] for name in ("decide", "notify_events", "fill_probabilities")})
+    return SimpleNamespace(**{name: names[name] for name in LOOPS})
 
 
 def uncompiled(function: Any, done: dict[Any, Any]) -> Any:

@@ -26,7 +26,7 @@ from tpstream.policies.functions import (
     with_helpers,
 )
 
-WHOLE = ("round", "arm", "slot", "part", "group")
+WHOLE = ("round", "arm", "slot", "part", "group", "stage")
 """The parameters of a policy's functions that are whole numbers; the others, besides state and stream, are floats."""
 NUMBA = str(Path(numba.__file__).parent)
 _typeof: Any = numba.typeof  # it has no types

@@ -32,6 +32,7 @@ SIGNATURES: Mapping[str, tuple[str, ...]] = {
     "on_group": ("state", "arm", "slot", "group", "amount"),
     "on_lost": ("state", "arm", "slot", "part"),
     "on_closed": ("state", "arm", "slot", "credited"),
+    "on_look": ("state", "stage"),
     "show_probabilities": ("state",),
 }
 """The functions of a policy, and what each of them is given."""
@@ -288,9 +289,11 @@ def check_state(state: Any, policy: SharedPolicy, arms: int, label: str) -> None
         what = "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms)"
         raise PolicyError(f"policy {label!r}: {what}{f', not {kind}' if indices is not None else ''} ({where})")
     check_class(type(state), label)
-    clock = getattr(state, "clock", np.zeros(1))
-    if not (isinstance(clock, np.ndarray) and clock.shape == (1,) and clock.dtype == np.float64):
-        raise PolicyError(f"policy {label!r}: its state has clock = {clock!r}; make it np.zeros(1)")
+    for name, given in (("clock", "np.zeros(1)"), ("open_arms", "np.ones(problem.arms, dtype=np.bool_)")):
+        like = np.zeros(1) if name == "clock" else np.ones(arms, dtype=np.bool_)
+        found = getattr(state, name, like)
+        if not (isinstance(found, np.ndarray) and found.dtype == like.dtype and found.shape == like.shape):
+            raise PolicyError(f"policy {label!r}: its state has {name} = {found!r}; make it {given}")
 
 
 def check_class(state: Any, label: str) -> None:

@@ -45,6 +45,11 @@ def on_closed(state: Any, arm: int, slot: int, credited: float) -> None:
 
 
 @compiled
+def on_look(state: Any, stage: int) -> None:
+    """Do nothing, for a policy without this handler."""
+
+
+@compiled
 def set_clock(state: Any, time: float) -> None:
     """Do nothing, for a policy whose state has no field `clock`; for the others `write_clock` stands here."""
 
@@ -117,6 +122,13 @@ class Subscriptions(NamedTuple):
 def decide(state: Any, round: int, held: Any) -> int:
     """Ask the policy for an arm."""
     return policy_decide(state, round, held_stream(held))
+
+
+@compiled_loop
+def tell_look(state: Any, time: float, stage: int) -> None:
+    """Tell the policy that a trial looks at its results, or decides on them."""
+    set_clock(state, time)
+    on_look(state, stage)
 
 
 @compiled_loop

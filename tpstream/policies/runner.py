@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numba.core.errors import NumbaError
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import PolicyError, user_code
 from tpstream.model.events import CLOSED, PULL, Events
-from tpstream.model.interfaces import Policy
+from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import Ring, with_longer
 from tpstream.model.world import Problem
@@ -69,6 +69,24 @@ class Runner:
             raise_error(self._policy, self.state, self._policy.name, round, error)
         check_decision(arm, self._policy, self.state, round, self._policy.name)
         return int(arm)
+
+    def tell_look(self, time: float, stage: int) -> None:
+        """Tell the policy of a look."""
+        if self._policy.on_look is not None:
+            try:
+                self._loops.tell_look(self.state, time, stage)
+            except NumbaError as error:
+                raise_error(self._policy, self.state, self._policy.name, 0, error)
+
+    @property
+    def drops_arms(self) -> bool:
+        """Whether the policy leaves out arms that are dropped."""
+        return hasattr(self.state, "open_arms")
+
+    def set_open_arms(self, open_arms: Bools) -> None:
+        """Tell the policy which arms are open from now on, if it can leave out the others."""
+        if self.drops_arms:
+            self.state.open_arms[:] = open_arms
 
     def indices(self) -> Floats:
         """The index of every arm at the last decision."""
@@ -146,3 +164,27 @@ def start_policy(
         return (CheckedRunner if debug else Runner)(form, told, parameters, stream)
     with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
         return form.create(told, parameters, stream)
+
+
+def tell_look(policy: Policy, time: float, stage: int) -> None:
+    """Tell a policy of a look at this time: at stage 0 the data are cut, at stage 1 it is decided.
+
+    One that has no handler for it is not told.
+    """
+    if isinstance(policy, Runner):
+        policy.tell_look(time, stage)
+    elif hasattr(policy, "on_look"):
+        if isinstance(policy, TimedPolicy):
+            policy.set_clock(time)
+        policy.on_look(stage)
+
+
+def tell_open_arms(policy: Policy, open_arms: Bools) -> None:
+    """Tell a policy which arms are open from now on, if it can leave out the others."""
+    if hasattr(policy, "set_open_arms"):
+        policy.set_open_arms(open_arms)
+
+
+def drops_arms(policy: Policy) -> bool:
+    """Whether a policy leaves out arms that are dropped."""
+    return policy.drops_arms if isinstance(policy, Runner) else hasattr(policy, "set_open_arms")
