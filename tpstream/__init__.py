@@ -6,6 +6,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; the table below says the same to Python
+    from tpstream.analysis.adaptive import (
+        AdaptiveEstimates as AdaptiveEstimates,
+        adaptive_estimates as adaptive_estimates,
+    )
     from tpstream.analysis.answer import Answer as Answer, answer as answer
     from tpstream.analysis.diagnose import Diagnosis as Diagnosis, diagnose as diagnose
     from tpstream.analysis.log_regret import LogRegret as LogRegret, log_regret as log_regret
@@ -35,6 +39,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     __version__: str
 
 __all__ = [
+    "AdaptiveEstimates",
     "Answer",
     "Diagnosis",
     "League",
@@ -54,6 +59,7 @@ __all__ = [
     "TpstreamError",
     "Trial",
     "WhatIf",
+    "adaptive_estimates",
     "answer",
     "check_log",
     "compare",
@@ -76,6 +82,7 @@ __all__ = [
 ]
 """The public names, written out for tools that read the source without running it; a test compares with _PUBLIC."""
 _PUBLIC = {
+    "analysis.adaptive": ("AdaptiveEstimates", "adaptive_estimates"),
     "analysis.answer": ("Answer", "answer"),
     "analysis.diagnose": ("Diagnosis", "diagnose"),
     "analysis.log_regret": ("LogRegret", "log_regret"),
