@@ -69,6 +69,7 @@ verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, an
 	HYPOTHESIS_PROFILE=search $(PYTEST) tests/engines/test_parity.py tests/policies/test_literal_policies.py tests/replay tests/log/test_formats.py tests/log/test_sparse.py
 	$(BIN)/tpstream paper policies
 	$(BIN)/tpstream paper impatient
+	$(BIN)/tpstream paper trials
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -27,9 +27,10 @@ def check_report(path: Path) -> Path:
 @command("Reproduce", example="paper --setting 2 --setting 2.3 --runs 10")
 def paper(
     what: Annotated[
-        Literal["settings", "policies", "impatient"],
+        Literal["settings", "policies", "impatient", "trials"],
         typer.Argument(
-            help="The paper's settings; the regrets of all policies on Setting 1; or the world of Impatient Bandits."
+            help="The paper's settings; the regrets of all policies on Setting 1; the world of Impatient Bandits; or "
+            "published designs of trials."
         ),
     ] = "settings",
     *,
@@ -39,7 +40,12 @@ def paper(
     ] = None,
     runs: Annotated[
         int | None,
-        option("--runs -n N", "Runs of every policy; worlds of Impatient Bandits.", default="50, else 20", least=1),
+        option(
+            "--runs -n N",
+            "Runs of every policy; worlds of Impatient Bandits; simulated trials of each design.",
+            default="50, 20, 20, 10,000",
+            least=1,
+        ),
     ] = None,
     seed: Seed = None,
     jobs: Jobs = None,
@@ -56,14 +62,19 @@ def paper(
         Path,
         option("--out -o FOLDER", "Where finished runs are kept; after an interruption, the same command continues."),
     ] = Path("logs/paper"),
+    table: Annotated[
+        list[str] | None,
+        option("--table NAME", "With `trials`: only this table of published numbers; repeat for more.", default="all"),
+    ] = None,
     report: Annotated[
-        Path,
+        Path | None,
         option(
             "--report -r FILE",
             "Where the report goes: one HTML file (.html), or Markdown, with its figures in `images` beside it.",
+            default="docs/reproduction.md, with `trials` docs/trial-validation.md",
             check=check_report,
         ),
-    ] = Path("docs/reproduction.md"),
+    ] = None,
     theory: Annotated[bool, flag("--theory", "Draw every scenario between its bounds, too.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -71,7 +82,12 @@ def paper(
 
     With `policies`: run all policies on Setting 1 and compare their regrets with those of an independent simulator.
     With `impatient`: draw worlds as McDonald et al. (KDD 2023) did, fit the prior, and compare with their regrets.
+    With `trials`: simulate published designs of trials, and compare with their error rates, sizes and boundaries.
     """
+    if what == "trials":
+        _compare_trials(table, runs, seed, cores(jobs), report or Path("docs/trial-validation.md"), quiet=quiet)
+        return
+    report = report or Path("docs/reproduction.md")
     if what != "settings":
         _compare_others(what, runs, seed, cores(jobs), horizon, quiet=quiet)
         return
@@ -140,4 +156,35 @@ def _compare_others(
     ]
     print_table(rows, title=f"{title}; numbers agree within {NEAR:g} combined standard errors")
     if horizon is None and not table["agrees"].all():
+        raise typer.Exit(1)
+
+
+def _compare_trials(
+    tables: list[str] | None, runs: int | None, seed: int | None, jobs: int, report: Path, *, quiet: bool
+) -> None:
+    """Print which numbers of published designs of trials agree, and write all of them; exit code 1 if one disagrees."""
+    from tpstream.model.errors import UnknownNameError
+    from tpstream.paper.trial_numbers import NEAR, SEED, TABLES, TRIALS, Effort, trial_agreement, write_validation
+
+    for name in tables or ():
+        if name not in TABLES:
+            raise UnknownNameError("table of published designs", name, TABLES)
+    trials = TRIALS if runs is None else runs
+    with show_progress("published designs", show=not quiet) as progress:
+        effort = Effort(trials, SEED if seed is None else seed, jobs, progress)
+        found = trial_agreement(effort, tables or ())
+    rows = [
+        {
+            "table": str(name),
+            "numbers": str(len(part)),
+            "agree": str(int(part["agrees"].sum())),
+            "furthest apart": f"{part['errors'].abs().max():.1f} errors",
+        }
+        for name, part in found.groupby("table", sort=False)
+    ]
+    print_table(rows, title=f"{trials:,} trials of each design; numbers agree within {NEAR:g} combined errors")
+    written = write_validation(found, trials, report)
+    if not quiet:
+        typer.echo(f"report: {written}")
+    if not found["agrees"].all():
         raise typer.Exit(1)

@@ -1,0 +1,57 @@
+"""Numbers of published trial designs: when two agree, and the command that compares them."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import Command, tpstream
+
+from tpstream.paper.trial_numbers import TABLES, Effort, Number, mean, rpact, share, shown
+
+__all__ = ["tpstream"]
+
+
+def test_numbers_agree_within_four_combined_errors_and_the_rounding() -> None:
+    """Errors 0.3 and 0.4 make 0.5: with a rounding of 0.1, a difference of 2.1 is just near enough."""
+    near = Number("table", "what", 5.0999, 0.3, 3.0, 0.4, 0.1)
+    assert near.errors == pytest.approx(4.0, abs=1e-3)
+    assert near.agrees
+    assert not near._replace(ours=5.11).agrees
+    assert near._replace(ours=0.9).errors == pytest.approx(-4.0)
+    assert near._replace(ours=3.09, error=0.0, published_error=0.0).agrees
+    assert math.isinf(near._replace(error=0.0, published_error=0.0).errors)
+
+
+def test_errors_of_shares_and_means() -> None:
+    """A share has a binomial error, a mean that of its sample; theirs from the number of trials behind them."""
+    found = share("table", "what", np.array([1.0, 1.0, 0.0, 0.0]), 0.2, trials=400)
+    assert (found.ours, found.error, found.published_error) == pytest.approx((0.5, 0.25, 0.02))
+    found = mean("table", "what", np.array([1.0, 3.0]), 2.5, deviation=3.0, trials=9, rounding=0.5)
+    assert (found.ours, found.error, found.published_error) == pytest.approx((2.0, 1.0, 1.0))
+    assert found.errors == 0
+
+
+def test_shown_digits() -> None:
+    """Two digits of the error are shown; a computed number has eight."""
+    assert shown(0.123456, 0.0012) == "0.1235 (0.0012)"
+    assert shown(1749.62, 3.7) == "1,749.6 (3.7)"
+    assert shown(2.8874465) == "2.8874465"
+
+
+def test_rpact_agrees_to_its_digits() -> None:
+    """Boundaries are computed, so that only the published rounding may remain."""
+    assert all(one.agrees and one.error == 0 for one in rpact(Effort(1)))
+
+
+def test_the_command(tpstream: Command, tmp_path: Path) -> None:
+    """One table, its report, and a name that is none."""
+    shown = tpstream("paper", "trials", "--table", "rpact", "--report", str(tmp_path / "page.md"), "--quiet")
+    assert shown.code == 0
+    text = (tmp_path / "page.md").read_text()
+    assert "**9 of 9 numbers agree**" in text
+    assert "| critical value, look 1 | 2.8874465 | 2.8874465 |" in text
+    unknown = tpstream("paper", "trials", "--table", "rpackt", "--report", str(tmp_path / "page.md"))
+    assert unknown.code == 2
+    assert "did you mean 'rpact'" in unknown.err
+    assert set(TABLES) >= {"rpact"}
