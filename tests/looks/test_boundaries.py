@@ -9,8 +9,9 @@ from scipy.stats import multivariate_normal
 
 from tpstream.looks.boundaries import Boundaries, efficacy_boundaries, spending_boundaries
 from tpstream.looks.delayed_response import decision_after_stop
+from tpstream.looks.design import SpendingName
 from tpstream.looks.recursion import crossing_probabilities
-from tpstream.looks.spending import SpendingName, spent
+from tpstream.looks.spending import spent
 from tpstream.model.arrays import Floats
 
 RATES = np.array([0.4, 0.65, 1.0])

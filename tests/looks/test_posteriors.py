@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import integrate, stats
 
+from tpstream.looks.design import Family
 from tpstream.looks.posteriors import (
-    Family,
     all_equivalent_probability,
     best_probabilities,
     better_probabilities,

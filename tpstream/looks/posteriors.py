@@ -7,16 +7,16 @@ smooth and have a single peak.
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaln, expit, log_expit, ndtr
 
+from tpstream.looks.design import Family
 from tpstream.model.arrays import Floats
 from tpstream.model.numba_support import cached
 from tpstream.policies.best_arm import fill_best, quadrature_fields
 
-Family = Literal["beta", "normal"]
 NODES = 10
 """Gauss-Legendre nodes in each panel."""
 CUTS = np.array([0.0, 0.8, 1.6, 2.5, 3.5, 5.0, 7.5])

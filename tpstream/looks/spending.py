@@ -10,14 +10,12 @@ The first two give boundaries like those of O'Brien and Fleming and of Pocock (L
 """
 
 import math
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from tpstream.looks.design import SpendingName
 from tpstream.model.arrays import Floats
-
-SpendingName = Literal["obrien-fleming", "pocock", "hwang-shih-decani"]
 
 
 def spent(kind: SpendingName, error: float, information: Floats, gamma: float = -4.0) -> Floats:

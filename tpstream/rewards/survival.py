@@ -146,6 +146,11 @@ class SurvivalArm:
         return np.diff(self.deaths.lived(self.visits), prepend=0.0)
 
     @property
+    def part_maxima(self) -> Floats:
+        """The largest value of each part: the time between visits."""
+        return np.diff(self.visits, prepend=0.0)
+
+    @property
     def mean(self) -> float:
         """The expectation of a pull's cumulative reward: the restricted mean survival time."""
         return float(self.deaths.lived(self.visits[-1:])[0])

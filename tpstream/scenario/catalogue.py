@@ -70,7 +70,7 @@ def json_schema() -> Schema:
         **schema,
         "title": "tpstream scenario",
         "description": str(Scenario.__doc__).partition("\n")[0],
-        "$defs": definitions["$defs"],
+        "$defs": {**schema.get("$defs", {}), **definitions["$defs"]},
         "oneOf": [
             {
                 "title": kind,

@@ -9,6 +9,7 @@ from tpstream.model.units import check_time_unit
 from tpstream.model.world import Reveal
 from tpstream.rewards.base import RewardTable
 from tpstream.scenario.tables import SECTIONS, ArmTable, PolicyTable, read, read_key
+from tpstream.scenario.trial_tables import TrialTable
 from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import ArrivalTable, DelayTable
 
@@ -31,7 +32,10 @@ class ScenarioKeys(BaseModel):
     )
     rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
     arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
-    policies: tuple[PolicyTable, ...] = Field((), description="who decides; none listed: the four of the paper")
+    trial: TrialTable | None = Field(None, description="the design of a trial: endpoint, looks, allocation and rules")
+    policies: tuple[PolicyTable, ...] = Field(
+        (), validate_default=True, description="who decides; none listed: the four of the paper"
+    )
     delays: tuple[DelayTable, ...] = Field((), description="when parts arrive, applied in order; none: when due")
     arrivals: ArrivalTable = Field(
         cast("ArrivalTable", REGULAR),
@@ -69,3 +73,8 @@ class ScenarioKeys(BaseModel):
     @classmethod
     def _read_opening_hours(cls, value: object) -> Any:
         return read(dict[str, OpenHours], value)
+
+    @field_validator("trial", mode="before")
+    @classmethod
+    def _read_trial(cls, value: object) -> Any:
+        return read(TrialTable | None, value)

@@ -1,7 +1,6 @@
 """Scenarios: the description of a world and of the policies to try in it, from a file or from Python."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from pydantic import PrivateAttr, ValidationError
 
+from tpstream.looks.design import Design
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
@@ -19,11 +19,12 @@ from tpstream.model.world import Problem, Timing, World
 from tpstream.rewards.base import build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
 from tpstream.scenario.keys import REGULAR, ScenarioKeys
-from tpstream.scenario.messages import Fields, Location, describe_error, together
+from tpstream.scenario.messages import Fields, Location, describe_error, errors_in, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
 from tpstream.scenario.tables import fields_of_table, plain, read_table
+from tpstream.scenario.trial_checks import TrialBuilder
 from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import build_timing, is_absent
 from tpstream.timing.pipeline import visit_faults
@@ -52,7 +53,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         - `arms`: a list of dictionaries, as in `[{"name": "low", "maximum": 100}]`.
 
         These may be left out: `seed`, `drain`, `policies`, `delays`, `arrivals`, `resources`, `window`,
-        `default_reward` and `reveal`. `tpstream schema` describes every key, and `tpstream list rewards` the kinds.
+        `default_reward`, `reveal` and `trial`. `tpstream schema` describes every key, and `tpstream list rewards` the
+        kinds.
 
     Raises
     ------
@@ -199,6 +201,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
                 f"default_reward: {self.default_reward:g} for each of {self.span} parts is more than an arm's "
                 f"maximum; give at most {most:g}"
             )
+        if self.trial is not None:
+            yield from self._trial.faults()
         for number, table in enumerate(self.policies):
             try:
                 assumed_groups(table, problem)
@@ -216,12 +220,15 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         regular = read_table("arrivals", REGULAR).model_dump(mode="json")
         usual = {"delays": [], "arrivals": regular, "resources": {}, "opening_hours": {}, "visit_spread": 0.0}
         usual |= {"reveal": "all"}
-        usual |= dict.fromkeys(("currency", "time_unit", "start", "visits", "window", "default_reward"))
+        usual |= dict.fromkeys(("currency", "time_unit", "start", "visits", "window", "default_reward", "trial"))
         return {key: value for key, value in keys.items() if key not in usual or value != usual[key]}
 
     def _keys(self) -> dict[str, Any]:
         """All keys as plain JSON values, with every delay at its place; errors count those that do nothing, too."""
-        return self.model_dump(mode="json", serialize_as_any=True)
+        keys = self.model_dump(mode="json", serialize_as_any=True)
+        if self.trial is not None and self.trial.decider() is not None:
+            keys["policies"] = []  # they follow from the trial's allocation
+        return keys
 
     def with_(self, **changes: Any) -> Self:
         """A changed copy.
@@ -273,6 +280,19 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
             means=np.array([arm.mean for arm in rewards.arms], dtype=np.float64),
             signed=rewards.signed,
             reveal=self.reveal,
+        )
+
+    def design(self) -> Design | None:
+        """The design of the trial, as the table `[trial]` describes it; None if there is none."""
+        return None if self.trial is None else self._trial.design()
+
+    @cached_property
+    def _trial(self) -> TrialBuilder:
+        assert self.trial is not None  # noqa: S101 (asked before)
+        visits = np.array(self.visits or range(self.span), dtype=np.float64)
+        survival = self.rewards.kind == "survival"
+        return TrialBuilder(
+            self.trial, self._problem, self.build_rewards(), self._timing.arrivals, visits, survival, self.drain
         )
 
     @property
@@ -442,15 +462,6 @@ Scenario.__signature__ = keys_signature(Scenario)
 def _restore(plugins: tuple[Plugin, ...], keys: Mapping[str, Any], folder: Path, source: str | None) -> Scenario:
     load_elsewhere(plugins)
     return Scenario.parse(keys, folder, source=source, check=False)
-
-
-@contextmanager
-def errors_in(source: str | None) -> Iterator[None]:
-    """Turn errors inside into those of a scenario that name its file."""
-    try:
-        yield
-    except TpstreamError as error:
-        raise ScenarioError(f"{source}: {error}" if source else str(error)) from error
 
 
 def fields_at(keys: Mapping[str, Any], location: Location) -> Fields:

@@ -17,6 +17,7 @@ from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import RewardTable
 from tpstream.scenario.messages import Fields, Location, quote, wrong
+from tpstream.scenario.trial_tables import TrialTable, fields_of_trial
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
 
@@ -113,11 +114,22 @@ def read_key(key: str, value: object, others: Mapping[str, Any]) -> Any:
         case "arms":  # without rewards the keys of an arm are not known, and there is an error about them already
             return read_arms(value, others["rewards"].kind) if "rewards" in others else ()
         case "policies":
-            return read_policies(value)
+            return read_policies(_with_allocation(value, others.get("trial")))
         case "delays":
             return read_tables(key, value)
         case _:
             return read_table(key, value)
+
+
+def _with_allocation(policies: object, trial: TrialTable | None) -> object:
+    """The tables of the policies: the one that a trial's allocation brings, or those that are listed."""
+    decider = None if trial is None else trial.decider()
+    if decider is None:
+        return list(policies) if isinstance(policies, tuple) else policies
+    if policies:
+        remedy = 'leave them out, or set trial.allocation.kind = "policy"'
+        raise wrong((), f"[trial.allocation] says already how patients are given arms; {remedy}", policies)
+    return [decider]
 
 
 def find_policy(kind: str) -> PolicyForm:
@@ -214,6 +226,8 @@ def fields_of_table(keys: Mapping[str, Any], location: Location) -> Fields:
                 table = table[step]
         case ("arms", int()):
             table = keys.get("rewards")
+        case ("trial", *_):
+            return fields_of_trial(location)
         case _:
             return {}
     section, kind = SECTIONS[str(location[0])], table.get("kind") if isinstance(table, dict) else None
