@@ -208,15 +208,40 @@ def test_what_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"study\.json: cannot be read"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
     (tmp_path / "study.json").write_text('{"schema": 99}')
-    with pytest.raises(StudyError, match=r"study\.json: has schema 99, this tpstream knows 2"):
+    with pytest.raises(StudyError, match=r"study\.json: has schema 99, this tpstream knows 3"):
         compare(small(), ["uniform"], runs=1, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "again"),
+    [
+        ("UPDATE done SET run = run + 100 WHERE run > 0; UPDATE done SET run = 103 - run WHERE run > 100", {1, 2}),
+        ("UPDATE done SET measures = substr(measures, 1, 9) || x'00' || substr(measures, 11) WHERE run = 2", {2}),
+        ("UPDATE done SET seconds = seconds + 1 WHERE run = 0", {0}),
+        ("UPDATE done SET id = id + 10; UPDATE done SET id = 13 - id", {0, 1, 2}),
+    ],
+    ids=["runs", "measures", "seconds", "keys"],
+)
+def test_damaged_runs_are_told_and_done_again(
+    damage: str, again: set[int], tmp_path: Path, started: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run under another number or key, or with other content, is not believed: the study does it again."""
+    policies = ["uniform", "ucb1"]
+    before = compare(small(), policies, runs=3, folder=tmp_path)
+    with Store(tmp_path) as store:
+        store._database.executescript(damage)
+    started.clear()
+    after = compare(small(), policies, runs=3, folder=tmp_path)
+    assert {run for run, _ in started} == again
+    assert "stored runs are damaged" in capsys.readouterr().err
+    assert all((after.regret(policy) == before.regret(policy)).all() for policy in policies)
 
 
 def test_a_store_of_the_future(tmp_path: Path) -> None:
     """A store with another schema is refused before anything is read from it."""
     with Store(tmp_path) as store:
         store._database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StudyError, match=r"study\.sqlite: has schema 99, this tpstream knows 2"):
+    with pytest.raises(StudyError, match=r"study\.sqlite: has schema 99, this tpstream knows 3"):
         Store(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """The store of a study: every finished or failed run, in one SQLite file or in memory.
 
-A result is kept under a key, the hash of everything that it depends on.
+A result is kept under a key, the hash of everything that it depends on. Every row carries a checksum over its key, its
+run and its content; a row that does not fit its own is told of, removed, and its run is done again.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError
+from tpstream.model.notes import logger
 from tpstream.model.registry import MODELS
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
@@ -30,20 +33,27 @@ from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.source_code import file_hash, identify_code, modules_of
 from tpstream.timing.kinds import kinds_in
 
-SCHEMA = 2
+SCHEMA = 3
 """Of what is kept in a study's folder; it grows when results of the old one could be misread."""
 NAME = "study.sqlite"
 TABLES = """
 CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY, result_key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS done (
-    id INTEGER NOT NULL, run INTEGER NOT NULL, seconds REAL NOT NULL, measures BLOB NOT NULL, PRIMARY KEY (id, run)
+    id INTEGER NOT NULL, run INTEGER NOT NULL, seconds REAL NOT NULL, measures BLOB NOT NULL, checksum BLOB NOT NULL,
+    PRIMARY KEY (id, run)
 );
 CREATE TABLE IF NOT EXISTS failed (
-    id INTEGER NOT NULL, run INTEGER NOT NULL, failure TEXT NOT NULL, PRIMARY KEY (id, run)
+    id INTEGER NOT NULL, run INTEGER NOT NULL, failure TEXT NOT NULL, checksum BLOB NOT NULL, PRIMARY KEY (id, run)
 );
 """
 FASTEST = 1
 """zlib's level: half of the numbers are zeros, and more effort saves little."""
+LARGEST = 2**31
+"""Bytes that the measures of a run may have when they are unpacked."""
+MOST_NAMED = 10
+"""Damaged runs that are named in a warning."""
+CONTENT = {"done": ("seconds", "measures"), "failed": ("failure",)}
+"""The columns of each table that hold what became of a run."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,18 @@ def pack(measures: Measures) -> bytes:
 def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
     """The measures as they were packed; whole numbers come back as 64-bit integers."""
     try:
-        return {name: _unpack(value) for name, value in _decoder.decode(zlib.decompress(packed)).items()}
+        return {name: _unpack(value) for name, value in _decoder.decode(_unzip(packed)).items()}
     except (zlib.error, msgspec.DecodeError, ValueError, TypeError) as error:
         raise StudyError(f"a stored result is damaged ({error}); repeat the study in another folder") from None
+
+
+def _unzip(packed: bytes) -> bytes:
+    """The plain bytes; raises ValueError if they are torn, or more than any run reports."""
+    unzip = zlib.decompressobj()
+    plain = unzip.decompress(packed, LARGEST)
+    if not unzip.eof:
+        raise ValueError(f"torn, or more than {LARGEST:,} bytes")
+    return plain
 
 
 def _pack(value: NDArray[Any]) -> _Packed:
@@ -109,6 +128,11 @@ def _pack(value: NDArray[Any]) -> _Packed:
 def _unpack(packed: _Packed) -> NDArray[Any]:
     stored = np.frombuffer(packed.data, dtype=np.dtype(packed.type)).reshape(packed.shape)
     return stored.cumsum(axis=0, dtype=np.int64) if packed.differences else stored
+
+
+def checksum(result_key: str, run: int, *content: float | str | bytes) -> bytes:
+    """Sixteen bytes that change if a result is damaged, or is put under another key or run."""
+    return hashlib.blake2b(msgspec.msgpack.encode((result_key, run, *content)), digest_size=16).digest()
 
 
 class PackedMeasures:
@@ -156,6 +180,7 @@ class Store:
         self._place = ":memory:" if folder is None else str(folder / NAME)
         with self._explained():
             self._database = sqlite3.connect(self._place, timeout=1)
+            self._database.text_factory = partial(str, encoding="utf-8", errors="replace")  # damaged text is no error
             try:
                 self._prepare()
             except BaseException:
@@ -179,33 +204,56 @@ class Store:
                 database.execute("INSERT OR IGNORE INTO keys (result_key) VALUES (?)", (one.result_key,))
                 (number,) = database.execute("SELECT id FROM keys WHERE result_key = ?", (one.result_key,)).fetchone()
                 if one.failure is None:
-                    row = (number, one.run, one.seconds, one.measures)
-                    database.execute("INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?)", row)
+                    proof = checksum(one.result_key, one.run, one.seconds, one.measures)
+                    row = (number, one.run, one.seconds, one.measures, proof)
+                    database.execute("INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?, ?)", row)
                     database.execute("DELETE FROM failed WHERE id = ? AND run = ?", (number, one.run))
                 else:
-                    failed = (number, one.run, one.failure)
-                    database.execute("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", failed)
+                    failed = (number, one.run, one.failure, checksum(one.result_key, one.run, one.failure))
+                    database.execute("INSERT OR REPLACE INTO failed VALUES (?, ?, ?, ?)", failed)
 
     def finished(self, result_key: str, runs: range) -> set[int]:
-        """The finished runs under this key whose numbers are in the range."""
-        return {run for (run,) in self._select("run", "done", result_key, runs)}
+        """The finished runs under this key whose numbers are in the range; damaged ones are removed."""
+        return {row[0] for row in self._select("done", result_key, runs)}
 
     def records(self, result_key: str, runs: range) -> Records:
-        """The runs under this key whose numbers are in the range."""
-        rows = self._select("run, measures, seconds", "done", result_key, runs)
+        """The runs under this key whose numbers are in the range, without damaged ones."""
+        rows = self._select("done", result_key, runs)
         return Records(
             np.array([row[0] for row in rows], dtype=np.int64),
-            PackedMeasures([row[1] for row in rows]),
-            np.array([row[2] for row in rows], dtype=np.float64),
-            dict(self._select("run, failure", "failed", result_key, runs)),
+            PackedMeasures([row[2] for row in rows]),
+            np.array([row[1] for row in rows], dtype=np.float64),
+            dict(self._select("failed", result_key, runs)),
         )
 
-    def _select(self, columns: str, table: str, result_key: str, runs: range) -> list[Any]:
-        """Rows of a table under this key, for a range of runs and in their order."""
+    def _select(self, table: str, result_key: str, runs: range) -> list[Any]:
+        """The runs of a table under this key, for a range of runs and in their order: run, then its content.
+
+        What does not fit its checksum is removed, so that the study does it again.
+        """
+        columns = ", ".join(("run", *CONTENT[table], "checksum"))
         query = f"SELECT {columns} FROM {table} JOIN keys USING (id) WHERE result_key = ?"  # noqa: S608 (our own words)
         values = (result_key, runs.start, runs.stop)
         with self._explained():
-            return self._database.execute(f"{query} AND run >= ? AND run < ? ORDER BY run", values).fetchall()
+            found = self._database.execute(f"{query} AND run >= ? AND run < ? ORDER BY run", values).fetchall()
+        sound = [row[:-1] for row in found if row[-1] == checksum(result_key, *row[:-1])]
+        if len(sound) < len(found):
+            kept = {row[0] for row in sound}
+            self._remove(table, result_key, [row[0] for row in found if row[0] not in kept])
+        return sound
+
+    def _remove(self, table: str, result_key: str, runs: Sequence[int]) -> None:
+        """Forget damaged runs, and say so."""
+        logger().warning(
+            "stored runs are damaged",
+            file=self._place,
+            runs=list(runs[:MOST_NAMED]),
+            count=len(runs),
+            remedy="the command that made the study does them again",
+        )
+        query = f"DELETE FROM {table} WHERE run = ? AND id = (SELECT id FROM keys WHERE result_key = ?)"  # noqa: S608
+        with self._explained(), self._database as database:
+            database.executemany(query, [(run, result_key) for run in runs])
 
     def __enter__(self) -> Self:
         return self
