@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import moody
+import numpy as np
 import pytest
 from studies import TOML, small
 
@@ -18,8 +19,10 @@ from tpstream.experiment.compare import how_to_repeat
 from tpstream.experiment.plan import make_cell
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import StudyError
-from tpstream.model.world import World
+from tpstream.model.events import Events
+from tpstream.model.world import Problem, World
 from tpstream.policies import POLICIES
+from tpstream.policies.base import Parameters, PythonPolicy
 from tpstream.scenario.policy_choice import request_policies
 
 FAILING = [run for run in range(8) if moody.fails(3, run)]
@@ -208,3 +211,42 @@ def test_nothing_but_failures() -> None:
         StudyError, match=rf"moody failed in run {FAILING[0]} .*not in the mood \(moody\.py, line \d+\)$"
     ):
         compare(small(), [moody.POLICY], runs=1, first=FAILING[0])
+
+
+class Leaving:
+    """A policy that ends the program in its third round."""
+
+    def __init__(self, problem: Problem, *_: object) -> None:
+        self._arms = problem.arms
+
+    def hear(self, events: Events) -> None:
+        """Take no notice."""
+
+    def decide(self, round: int) -> int:
+        """Leave, or choose the first arm."""
+        if round == 3:
+            sys.exit()
+        return 0
+
+    def indices(self) -> Floats:
+        """None."""
+        return np.full(self._arms, np.nan)
+
+
+class LeavingSink:
+    """A sink that ends the program with its first events."""
+
+    def hear(self, _: Events) -> None:
+        """Leave."""
+        sys.exit(3)
+
+
+def test_a_plugin_that_leaves_the_program_fails_alone() -> None:
+    """`sys.exit()` in a policy or a sink is a failure of that run like any other, and the others go on."""
+    leaving = PythonPolicy("leaving", Parameters, Leaving)
+    study = compare(small(), ["uniform", leaving], runs=2)
+    assert len(study.records["uniform"]) == 2
+    assert [one.policy for one in study.failures] == ["leaving"] * 2
+    assert "raised SystemExit in round 3" in study.failures[0].reason
+    with pytest.raises(StudyError, match="subscriber 'sink LeavingSink' raised SystemExit"):
+        compare(small(), ["uniform"], runs=1, sinks=[LeavingSink()])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import RewardError, TpstreamError, user_error
+from tpstream.model.errors import USER_RAISES, RewardError, TpstreamError, user_error
 from tpstream.model.events import Kind
 from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop, hold_stream
@@ -104,7 +104,7 @@ class Draws:
                 block, expected = self._sample(arm, first), BLOCK
         except TpstreamError:
             raise
-        except Exception as error:
+        except USER_RAISES as error:
             who = f"{self.world.rewards.name} of arm {name!r}: drawing"
             pulls = f"for pulls {first + 1} to {first + BLOCK} of the arm"
             raise user_error(RewardError, who, pulls, error) from error

@@ -11,7 +11,15 @@ import numpy as np
 
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import EngineError, LogError, PolicyError, SubscriberError, did_you_mean, user_error
+from tpstream.model.errors import (
+    USER_RAISES,
+    EngineError,
+    LogError,
+    PolicyError,
+    SubscriberError,
+    did_you_mean,
+    user_error,
+)
 from tpstream.model.events import COLUMN, Events, Kind
 from tpstream.model.interfaces import Borrower, Subscriber
 from tpstream.model.notes import logger
@@ -75,7 +83,7 @@ def _errors_of(name: str, events: Events) -> Iterator[None]:
         yield
     except (LogError, PolicyError):
         raise  # it names its file, or the policy
-    except Exception as error:
+    except USER_RAISES as error:
         when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
         raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
 

@@ -16,7 +16,7 @@ from tpstream.engines.simpy_events import EventBuffer
 from tpstream.engines.simpy_process import ProcessPull
 from tpstream.engines.simpy_queues import QueuedPull
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import DelayError, PolicyError, TpstreamError, user_code, user_error
+from tpstream.model.errors import USER_RAISES, DelayError, PolicyError, TpstreamError, user_code, user_error
 from tpstream.model.events import DROPPED, LATE, PARTIAL, Events, Kind, Told
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
 from tpstream.model.world import Purpose, Timing, World, open_stream
@@ -115,7 +115,7 @@ class SimpyEngine:
         self._resources = {name: simpy.Resource(self._timeline, size) for name, size in timing.resources.items()}
         self._services = [open_stream(world.seed, world.run, Purpose.SERVICE, arm) for arm in range(problem.arms)]
         self._pause = self._timeline.event()
-        self._failure: Exception | None = None
+        self._failure: Exception | SystemExit | None = None
         self._round = 0  # the last one decided
         self._shown: dict[str, Any] = {}
         self._pauses: list[float] = [] if pauses is None else pauses.tolist()
@@ -204,7 +204,7 @@ class SimpyEngine:
                     self._shown["site"] = sites[[round - 1]]
             except TpstreamError:
                 raise
-            except Exception as error:
+            except USER_RAISES as error:
                 raise user_error(PolicyError, f"policy {self._label!r}", f"in round {round}", error) from error
             drawn = self._reader.next_pull(arm)
             shown = drawn.total if self._clairvoyant else np.nan
@@ -303,7 +303,7 @@ class SimpyEngine:
         """The same process, but its error is kept to be raised outside of SimPy, which would make a copy of it."""
         try:
             yield from process
-        except Exception as error:  # noqa: BLE001 (it is raised again, outside of SimPy)
+        except USER_RAISES as error:  # it is raised again, outside of SimPy
             self._failure = self._failure or error
             self._stop()
 

@@ -11,7 +11,7 @@ from simpy.events import Event
 from tpstream.engines.draws import IMPUTED
 from tpstream.engines.simpy_clock import CLOSING, Steps, Timeline
 from tpstream.engines.simpy_events import EventBuffer
-from tpstream.model.errors import DelayError, TpstreamError, user_error
+from tpstream.model.errors import USER_RAISES, DelayError, TpstreamError, user_error
 from tpstream.model.events import DROPPED, LATE, PARTIAL
 
 
@@ -130,7 +130,7 @@ class ProcessPull(OpenPull):
             return (yield from self._only_events(steps))
         except TpstreamError:
             raise
-        except Exception as error:
+        except USER_RAISES as error:
             if me.callbacks:  # another process waits for this one, and may know what to do
                 raise
             raise user_error(DelayError, self._name, f"in pull {self.pull}", error) from error

@@ -116,6 +116,10 @@ class StudyError(TpstreamError):
     """Runs of a study failed, or its folder holds another study."""
 
 
+USER_RAISES = (Exception, SystemExit)
+"""What user-written code may raise and a study survives: `sys.exit()` in a plug-in must not end it."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The nearest known name as a question, or nothing."""
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
@@ -132,7 +136,7 @@ def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[N
         yield
     except TpstreamError:
         raise
-    except Exception as error:
+    except USER_RAISES as error:
         raise user_error(kind, who, when, error) from error
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from tpstream.model.errors import PluginError, UnknownNameError
+from tpstream.model.errors import USER_RAISES, PluginError, UnknownNameError
 from tpstream.model.settings import Settings
 
 TableType = TypeVar("TableType", bound=BaseModel)
@@ -82,7 +82,7 @@ class Registry:
         where = f"{self.what} {point.name!r} of {owner_of(point)}"
         try:
             definition = point.load()
-        except Exception as error:
+        except USER_RAISES as error:
             raise PluginError(
                 f"{where}: loading {point.value} raised {type(error).__name__}: {error}; mend or uninstall it"
             ) from error

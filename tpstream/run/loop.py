@@ -23,7 +23,7 @@ from tpstream.engines.engine import Bus, Engine, open_engine
 from tpstream.log.schema import Header, package_versions
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import LogError, StudyError, SubscriberError, TpstreamError, user_code
+from tpstream.model.errors import USER_RAISES, LogError, StudyError, SubscriberError, TpstreamError, user_code
 from tpstream.model.events import DETAIL_COLUMNS, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger
@@ -391,11 +391,11 @@ def _failure_of(number: int) -> Iterator[None]:
         yield
     except LogError:
         raise
-    except Exception as error:
+    except USER_RAISES as error:
         raise PolicyFailure(number, error_line(error)) from error
 
 
-def error_line(error: Exception) -> str:
+def error_line(error: BaseException) -> str:
     """One line about an error; one that is not an error of tpstream is told with its place in the source."""
     ours = isinstance(error, TpstreamError)
     text = " ".join((str(error) if ours else f"{type(error).__name__}: {error}").split())

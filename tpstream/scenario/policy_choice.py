@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from tpstream.model.errors import PolicyError, StudyError
+from tpstream.model.errors import USER_RAISES, PolicyError, StudyError
 from tpstream.model.registry import load_object
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
@@ -189,7 +189,7 @@ def import_policy(path: str) -> PolicyForm:
     """The policy at "module:Name"."""
     try:
         form = load_object(path)
-    except Exception as error:
+    except USER_RAISES as error:
         raise PolicyError(
             f"policy {path!r} cannot be imported: {type(error).__name__}: {error}; give a policy's name, or module:Name"
         ) from error

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import TpstreamError
+from tpstream.model.errors import USER_RAISES, TpstreamError
 from tpstream.model.registry import Registry
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import read
@@ -65,7 +65,7 @@ def watched(registry: Registry, plugin: Any, name: str | None) -> Iterator[Subje
     except TpstreamError as error:
         text = str(error)
         raise AssertionError(text if subject.name in text else f"{subject.name}: {text}") from error
-    except Exception as error:
+    except USER_RAISES as error:
         raise AssertionError(f"{subject.name}: raised {type(error).__name__}: {error}") from error
     if _global_randomness() != before:
         subject.fail(GLOBAL)
