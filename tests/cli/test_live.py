@@ -4,12 +4,14 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from command import Command, tpstream
 from studies import TOML
+
+from tpstream import Scenario
+from tpstream.model.errors import ScenarioError
 
 __all__ = ["tpstream"]
 
@@ -42,6 +44,19 @@ def test_mistakes_are_one_line(tpstream: Command, words: tuple[str, ...], messag
     assert message in done.err
 
 
+def test_the_address_comes_first(tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is printed before pulls are drawn for warnings, which may take long, and whatever these find."""
+
+    def fail(*_: object) -> None:
+        raise ScenarioError("pulls cannot be drawn")
+
+    monkeypatch.setattr(Scenario, "warnings", fail)
+    for command in ("run", "compare", "trial"):
+        done = tpstream(command, "small.toml", "-p", "uniform", "--live")
+        assert done.code == 2
+        assert re.fullmatch(r"live page: \S+\ntpstream: pulls cannot be drawn\n", done.err)
+
+
 @pytest.mark.slow
 def test_an_interruption_ends_the_run_and_its_page(tmp_path: Path) -> None:
     """Ctrl-C works as without a page: exit code 130, and nothing is printed but that."""
@@ -59,11 +74,7 @@ def test_an_interruption_ends_the_run_and_its_page(tmp_path: Path) -> None:
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("live page: ")
-        for _ in range(30):  # one that comes while Numba loads code can get lost
-            process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=2)
-                break
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "Traceback" not in err

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from tpstream.cli import start
 from tpstream.cli.options import flag
 from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
@@ -22,14 +23,14 @@ COMMANDS = ("study", "sweep", "league", "view", "logs", "show", "describe", "own
 """The modules with the commands; within a task, the help shows their commands in this order."""
 Task = Literal["Simulate", "Look at it", "Your own data", "Trials", "Extend", "Reproduce"]
 """What users want to do: the panels of the help, and the groups of the table of commands in the README, in order."""
-INTERRUPTED = 130
-"""The exit code of a command that was interrupted from the keyboard, as in any shell."""
 WORDS = {
     ": Value error, ": ": ",
     "Input should be a valid integer, unable to parse string as an integer": "must be a whole number",
     "Input should be a valid number, unable to parse string as a number": "must be a number",
 }
 """Plainer words for those of Typer."""
+main = start.main
+"""The console script."""
 UsageError: Any = typer.BadParameter.__base__
 """The exception for a command line that is wrong; Typer has no public name for it."""
 
@@ -103,25 +104,20 @@ def expand(function: Command) -> Command:
     return call
 
 
-def main() -> None:
-    """The console script; an error is one line on standard error and exit code 2, without a traceback."""
+def run_command() -> int:
+    """Do what the command line says; an error is one line on standard error and exit code 2, without a traceback."""
     if sys.__stderr__ is not None and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__)  # a crash of compiled code is told of, with the place in Python's code
     for name in COMMANDS:
         import_module(f"tpstream.cli.{name}")  # adds its commands to the application
     try:
-        code: int = app(prog_name="tpstream", standalone_mode=False) or 0
+        return app(prog_name="tpstream", standalone_mode=False) or 0
     except TpstreamError as error:
-        code = _fail(str(error))
+        return _fail(str(error))
     except UsageError as error:
-        code = _fail(_usage_message(error))
+        return _fail(_usage_message(error))
     except OSError as error:
-        code = _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    if code == INTERRUPTED:
-        sys.stderr.write("tpstream: interrupted\n")
-    sys.exit(code)
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
 def _fail(message: str) -> int:

@@ -186,7 +186,8 @@ class LivePage:
         """Tell the browsers how it ended, and close."""
         if not self.state.ended:
             ends = "stopped" if self.state.stop else "finished"
-            self.state.end(ends if failure is None else "interrupted" if failure is KeyboardInterrupt else "failed")
+            interrupted = failure is not None and issubclass(failure, KeyboardInterrupt)
+            self.state.end(ends if failure is None else "interrupted" if interrupted else "failed")
         patience = time.monotonic() + FAREWELL
         with self.state.changed:
             while self.state.viewers and time.monotonic() < patience:

@@ -1,0 +1,113 @@
+"""An interruption (Ctrl-C) ends a command with one line and exit code 130, wherever it comes, and at the first time."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from subprocess import PIPE
+
+import numpy as np
+import pytest
+from studies import TOML
+
+from tpstream.cli import app
+from tpstream.cli.start import Interruptions, main
+
+MAIN = "from tpstream.cli.start import main; main()"
+TRIES = 50
+
+
+@pytest.fixture(autouse=True)
+def _usual() -> Iterator[None]:
+    """Interruptions are not ignored, as they are for jobs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt() -> None:
+    """Interrupt this process."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.01)
+
+
+def in_a_callback() -> None:
+    """Python cannot raise what a function raises that compiled code calls."""
+    ctypes.CFUNCTYPE(None)(interrupt)()
+
+
+def dropped() -> None:
+    """A library that drops whatever is raised."""
+    with suppress(BaseException):
+        interrupt()
+
+
+def hidden() -> None:
+    """Python turns what is raised while a class is made into another error, which this library drops."""
+
+    class Attribute:
+        def __set_name__(self, owner: type, name: str) -> None:
+            interrupt()
+
+    with suppress(RuntimeError):
+        type("Owner", (), {"attribute": Attribute()})
+
+
+@pytest.mark.parametrize("lose", [in_a_callback, dropped, hidden])
+def test_an_interruption_that_gets_lost_is_sent_again(
+    lose: Callable[[], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the program does next is interrupted, soon and once, and nothing is printed about the first one."""
+    with Interruptions() as interruptions:
+        lose()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            time.sleep(2)
+        time.sleep(0.1)  # as long as it is referred to, no further one comes
+        assert interruptions.came
+        interruptions.over = True
+    del caught
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert "ignored" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_became_of_an_interruption(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command that ends by an error after an interruption was interrupted; without one, the error is raised."""
+
+    def command() -> int:
+        with suppress(KeyboardInterrupt):
+            interrupt()
+        raise error
+
+    monkeypatch.setattr(app, "run_command", command)
+    with pytest.raises(SystemExit, match="130"):
+        main()
+    assert capsys.readouterr().err == "tpstream: interrupted\n"
+    monkeypatch.setattr(app, "run_command", lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+@pytest.mark.verify
+def test_whenever_it_comes(tmp_path: Path) -> None:
+    """At any moment of the first two seconds, while modules, settings and compiled code are loaded."""
+    (tmp_path / "small.toml").write_text(TOML.replace("horizon = 60", "horizon = 400000000"))
+    words = [sys.executable, "-c", MAIN, "run", "small.toml", "-p", "ucb1", "--live"]
+    for moment in np.random.default_rng(15).uniform(0.15, 2.0, TRIES):  # Python itself takes a tenth to start
+        with subprocess.Popen(words, cwd=tmp_path, text=True, stdout=PIPE, stderr=PIPE) as process:
+            time.sleep(moment)
+            process.send_signal(signal.SIGINT)
+            try:
+                out, err = process.communicate(timeout=5)
+            finally:
+                process.kill()
+        assert (process.returncode, out) == (130, "")
+        assert "Traceback" not in err
+        assert err.endswith("tpstream: interrupted\n")
