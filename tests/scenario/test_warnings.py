@@ -1,15 +1,19 @@
 """Warnings: what is possible but probably not meant, found by drawing pulls, with figures."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import Command, tpstream
 from studies import TOML, small
 
 from tpstream import Scenario
 from tpstream.scenario.files import shipped
+from tpstream.scenario.warnings import Decisions
+from tpstream.timing.pipeline import decision_times
 
 __all__ = ["tpstream"]  # the fixture
 
@@ -91,3 +95,18 @@ def test_commands_warn_once(tpstream: Command) -> None:
                 "warnings"
             ]
             assert warning.startswith("2 of 6 parts are never credited")
+
+
+def test_a_long_horizon_needs_no_memory() -> None:
+    """Where round t is at time t, the times of decisions are not all made; those that are, are the same."""
+    world = small(horizon=50).build_world(0, 0)
+    decisions, literal = Decisions(world), decision_times(world)
+    assert decisions.times(np.arange(50)).tolist() == literal.tolist()
+    assert decisions.last == literal[-1]
+    moments = np.array([0.0, 0.5, 1.0, 1.5, 49.0, 49.9, 50.0, 51.0, np.inf])
+    assert decisions.until(moments).tolist() == np.searchsorted(literal, moments, side="right").tolist()
+    tracemalloc.start()
+    assert small(horizon=10**9).warnings(["ucb1"]) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6

@@ -110,12 +110,12 @@ def run(*, study: SingleFlags, options: RunFlags, live: LiveFlags, output: Outpu
     from tpstream.experiment import compare as study_module
 
     scenario = study.load()
-    warnings = scenario.warnings(study.policies)
-    output.warn(warnings)
     with (
         show_progress(scenario.name, show=output.progress) as progress,
         progress_of(scenario.name, live, progress) as keywords,
     ):
+        warnings = scenario.warnings(study.policies)
+        output.warn(warnings)
         result = study_module.compare(
             scenario, study.policies, first=study.first, **study.keywords(), **options.keywords(), **keywords
         )
@@ -150,11 +150,11 @@ def compare(
         known = [*(choice.label for choice in request_policies(scenario.policies, policies)), *ends]
         if against not in known:
             raise UnknownNameError("policy of this study (--against)", against, known)
-    warnings = scenario.warnings(policies)
-    output.warn(warnings)
     rounds = folder.chosen_rounds()
-    bounds = scenario_bounds(scenario, policies) if theory else ()
     with prepared(scenario.name, folder, output, live) as keywords:
+        warnings = scenario.warnings(policies)
+        output.warn(warnings)
+        bounds = scenario_bounds(scenario, policies) if theory else ()
         result = study_module.compare(
             scenario, policies, rounds=rounds, baselines=ends, **study.keywords(), **options.keywords(), **keywords
         )

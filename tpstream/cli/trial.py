@@ -61,9 +61,9 @@ def trial(
     from tpstream.trial import trial as trial_module
 
     scenario = study.load()
-    warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
-    output.warn(warnings)
     with prepared(scenario.name, folder, output, live) as keywords:
+        warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
+        output.warn(warnings)
         result = trial_module.trial(
             scenario, study.policies, logs=log, force=force, debug=debug, **study.keywords(), **keywords
         )

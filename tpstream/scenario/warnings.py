@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tpstream.model.arrays import Bools, Floats
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, TpstreamError, user_code
 from tpstream.model.units import count_of
 from tpstream.model.world import Timing, World
@@ -45,25 +45,45 @@ class DrawnParts:
         return ~(self.lost | self.late | self.after)
 
 
+class Decisions:
+    """When the decisions of a run are due; where round t is at time t, no array of all of them is needed."""
+
+    def __init__(self, world: World) -> None:
+        self._horizon = world.problem.horizon
+        self._all = None if world.timing.arrivals.regular else decision_times(world)
+        self.last = float(self.times(np.array([self._horizon - 1]))[0])
+        """The time of the last one."""
+
+    def times(self, places: Ints) -> Floats:
+        """The times of the decisions at these places, from 0 on."""
+        return (places + 1).astype(np.float64) if self._all is None else self._all[places]
+
+    def until(self, times: Floats) -> Ints:
+        """How many decisions are made up to and including each of these times."""
+        if self._all is None:
+            return np.clip(np.floor(times), 0, self._horizon).astype(np.int64)
+        return np.searchsorted(self._all, times, side="right")
+
+
 def draw_parts(world: World) -> DrawnParts:
     """Draw a block of pulls of every arm; what breaks a contract is the error that a run would raise at these pulls."""
     from tpstream.engines.draws import Draws  # noqa: PLC0415 (Numba is slow to import)
 
     timing, drawn = world.timing, []
-    times, draws = decision_times(world), Draws(world)
+    decisions, draws = Decisions(world), Draws(world)
     for arm in range(world.problem.arms):
         block = draws.block(arm, 0)
-        chosen = np.linspace(0, len(times) - 1, len(block)).astype(np.int64)
-        pulled = times[chosen][:, None]
+        chosen = np.linspace(0, world.problem.horizon - 1, len(block)).astype(np.int64)
+        pulled = decisions.times(chosen)[:, None]
         arrivals, lost = _pass(world.timing, block, pulled)
         window = np.inf if timing.window is None else timing.window
         late = ~lost & (arrivals - pulled > window)
-        after = ~lost & ~late & (arrivals > times[-1]) & (not world.drain)
+        after = ~lost & ~late & (arrivals > decisions.last) & (not world.drain)
         last = arrivals.max(axis=1) if timing.reveal == "all" else np.inf
         closed = np.minimum(last, pulled[:, 0] + window)
         # A decision at the time of the closing is made before it.
-        rounds = np.searchsorted(times, closed, side="right") - (chosen + 1)
-        drawn.append((lost, late, after, closed - pulled[:, 0], np.where(closed < times[-1], rounds, np.nan)))
+        rounds = decisions.until(closed) - (chosen + 1)
+        drawn.append((lost, late, after, closed - pulled[:, 0], np.where(closed < decisions.last, rounds, np.nan)))
     return DrawnParts(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
