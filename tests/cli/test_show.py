@@ -11,7 +11,7 @@ from command import Command, CommandResult, tpstream
 from plugged import forgetful, write_greedy
 from studies import small
 
-from tpstream import Study, Sweep, compare, read_study, sweep, trial
+from tpstream import League, Study, Sweep, compare, read_study, sweep, trial
 from tpstream.experiment.store import RunResult, Store
 from tpstream.model.errors import StudyError
 from tpstream.policies import POLICIES
@@ -24,6 +24,7 @@ STUDIES = {
     "compare of equal arms": ("-n", 2, "-p", "uniform", "--set", "arms.*.maximum=10"),
     "sweep": ("-n", 2, "-p", "ucb1", "-p", "uniform", "--set", "span=6,12", "--set", "arms.low.maximum=1,5"),
     "trial": ("-n", 3, "-p", "ucb1"),
+    "league": ("-n", 2, "-p", "ucb1", "-p", "tp-ucb-fr:groups=7"),
 }
 """Words of commands, by what they do."""
 
@@ -225,7 +226,7 @@ def test_in_python(tmp_path: Path) -> None:
 
 def test_what_cannot_be_shown(tmp_path: Path) -> None:
     """A folder without a study, without runs, of an older version or with a damaged description is an error."""
-    with pytest.raises(StudyError, match=r"holds no study; give the folder of `compare`, `sweep` or `trial`"):
+    with pytest.raises(StudyError, match=r"holds no study; give the folder of `compare`, `sweep`, `league` or `trial`"):
         read_study(tmp_path)
     compare(small(), ["ucb1"], runs=2, folder=tmp_path)
     text = (tmp_path / "study.json").read_text()
@@ -246,3 +247,23 @@ def test_what_cannot_be_shown(tmp_path: Path) -> None:
     (tmp_path / "study.sqlite").unlink()
     with pytest.raises(StudyError, match=r"has no study\.sqlite"):
         read_study(tmp_path)
+
+
+def test_leagues(tpstream: Command, stopped: Command, tmp_path: Path) -> None:
+    """Worlds stay in the order of the command, the refused are named, and an interrupted league is shown as it is."""
+    (tmp_path / "other.toml").write_text((tmp_path / "small.toml").read_text().replace('"small"', '"another"'))
+    words = ("league", "small.toml", "other.toml", "-p", "ucb1", "-p", "tp-ucb-fr:groups=7", "-j", 1, "--out", "out")
+    stopped(*words, "-n", 6)
+    shown = tpstream("show", "out").out
+    assert " runs of 1 world are finished, 1 world not begun; the same command goes on: tpstream league" in shown
+    tpstream(*words, "-n", 2)
+    found = read_study("out")
+    assert isinstance(found, League)
+    assert list(found.studies) == ["small", "another"]
+    assert [one.policy for one in found.refusals] == ["tp-ucb-fr:groups=7"] * 2
+    assert "--value is about a comparison, and out holds another study" in tpstream("show", "out", "--value").err
+    mixed = tpstream("compare", "small.toml", "-p", "ucb1", "-n", 1, "--out", "out")
+    assert "out: holds a league; choose another folder" in mixed.err
+    assert "holds a study; choose another folder" in tpstream(*words[:-1], "out/small").err
+    (tmp_path / "out" / "league.json").write_text("[]")
+    assert "league.json: cannot be read; repeat the league's command" in tpstream("show", "out").err

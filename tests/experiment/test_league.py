@@ -150,7 +150,7 @@ def test_the_command(tpstream: Command) -> None:
     assert shown.code == 0
     assert "In unequal-dropout " in shown.out
     told = json.loads(tpstream(*words, "--json").out)
-    assert set(told) == {"league", "cells", "refused", "failures", "sentences", "figure", "report", "out"}
+    assert set(told) == {"league", "cells", "refused", "failures", "sentences", "warnings", "figure", "report", "out"}
     assert isinstance(told["sentences"], list)
     wrong = tpstream("league", "unequal-dropouts")
     assert (wrong.code, "did you mean" in wrong.err) == (2, True)

@@ -62,7 +62,7 @@ def test_every_command_writes_a_report(tpstream: Command, tmp_path: Path, study:
     assert len(text) < 200_000
 
 
-@pytest.mark.parametrize("study", ["compare", "sweep", "trial"])
+@pytest.mark.parametrize("study", ["compare", "sweep", "trial", "league"])
 def test_the_report_is_made_again_from_the_folder(tpstream: Command, tmp_path: Path, study: str) -> None:
     """`show` writes the same bytes, also if the scenario's file is gone; the options are those of the command."""
     more = ("--value",) if study == "compare" else ()

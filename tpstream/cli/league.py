@@ -1,5 +1,6 @@
 """The command that compares many policies in many worlds: league."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -94,7 +95,13 @@ def league(
 
 
 def show_league(
-    league: "League", output: OutputFlags, *, figure: Path | None, report: Path | None, out: Path | None
+    league: "League",
+    output: OutputFlags,
+    warnings: Sequence[str] = (),
+    *,
+    figure: Path | None,
+    report: Path | None,
+    out: Path | None,
 ) -> None:
     """Print the result of a league."""
     single = len(league.studies) == 1
@@ -102,7 +109,8 @@ def show_league(
     refusals = [f"{one.policy} takes no part in {one.world}: {one.reason}" for one in league.refusals]
     if output.as_json:
         tables = {name: records(table) for name, table in league.tables().items()}
-        print_json({**tables, "sentences": sentences, "figure": figure, "report": report, "out": out})
+        places = {"figure": figure, "report": report, "out": out}
+        print_json({**tables, "sentences": sentences, "warnings": list(warnings), **places})
         return
     rows = [show_row("league", row) for row in league.table().to_dict("records")]
     runs = max(len(records) for study in league.studies.values() for records in study.records.values())

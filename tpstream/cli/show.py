@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import command
+from tpstream.cli.league import show_league
 from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
 from tpstream.cli.study import Against, ValueFlags, show_places, show_study
@@ -15,6 +16,8 @@ from tpstream.cli.sweep import show_sweep
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
+    from tpstream.experiment.league import League
+    from tpstream.experiment.league_folder import StoredLeague
     from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
@@ -36,22 +39,25 @@ def show(
     report: Report = None,
     output: OutputFlags,
 ) -> None:
-    """Show a study again from its folder alone: the tables of `compare`, `sweep` or `trial`, and a figure.
+    """Show a study again from its folder alone: the tables of `compare`, `sweep`, `league` or `trial`, and a figure.
 
     Nothing is run, and the scenario's file, data and plug-ins are not needed. An interrupted study is shown as far as
     it came. Unless --against says otherwise, the policies are compared with that of the study's last command.
     """
-    from tpstream.experiment.reading import read_folder
+    from tpstream.experiment.league import League
+    from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
-    from tpstream.trial.stored import result_of
+    from tpstream.trial.stored import read_stored, result_of
 
-    stored = read_folder(folder)
+    stored = read_stored(folder)
     result = result_of(stored)
     _refuse_what_does_not_fit(result, folder, {"--value": worth.value, "--against": against, "--theory": theory})
-    drawn = _drawn(stored, result, theory=theory and not (figure is report is None), log_x=log_x, log_y=log_y)
+    drawn: dict[str, Any] = {}
     told: dict[str, Any] = {}
-    if isinstance(result, Study):
+    if isinstance(stored, StoredStudy):
+        drawn = _drawn(stored, result, theory=theory and not (figure is report is None), log_x=log_x, log_y=log_y)
+    if isinstance(stored, StoredStudy) and isinstance(result, Study):
         recovered = result.value(*_baselines(stored, result, worth)) if worth.value else None
         told = {"against": against or _recorded(stored, result, "--against"), "value": recovered}
     if figure is not None:
@@ -65,9 +71,11 @@ def show(
         show_study(result, output, warnings, **places, **told)
     elif isinstance(result, Sweep):
         show_sweep(result, output, warnings, **places)
+    elif isinstance(result, League):
+        show_league(result, output, warnings, **places)
     else:
         show_trial(result, output, warnings, **places)
-    if theory and not stored.cells[0].plain:
+    if theory and isinstance(stored, StoredStudy) and not stored.cells[0].plain:
         typer.echo(NO_PROOF, err=True)
     if not output.as_json:
         show_places(output, None, folder, finished=not warnings)
@@ -76,7 +84,7 @@ def show(
 
 
 def _refuse_what_does_not_fit(
-    result: "Study | Sweep | Trial", folder: Path, asked: "dict[str, bool | str | None]"
+    result: "Study | Sweep | Trial | League", folder: Path, asked: "dict[str, bool | str | None]"
 ) -> None:
     """Raise if an option is about another kind of study, or --against about a policy that is not in it."""
     from tpstream.experiment.result import Study
@@ -92,7 +100,7 @@ def _refuse_what_does_not_fit(
             raise StudyError(f"{name} is about a comparison, and {folder} holds another study; leave it out")
 
 
-def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
+def _missing_runs(stored: "StoredStudy | StoredLeague", output: OutputFlags) -> list[str]:
     """That runs are missing, if any are; unless it goes into JSON, it is printed."""
     if stored.unfinished is None:
         return []
@@ -102,7 +110,7 @@ def _missing_runs(stored: "StoredStudy", output: OutputFlags) -> list[str]:
 
 
 def _drawn(
-    stored: "StoredStudy", result: "Study | Sweep | Trial", *, theory: bool, log_x: bool, log_y: bool
+    stored: "StoredStudy", result: "Study | Sweep | Trial | League", *, theory: bool, log_x: bool, log_y: bool
 ) -> dict[str, Any]:
     """How the figure is drawn, as keywords of `plot` of this kind of result."""
     from tpstream.experiment.result import Study
@@ -132,14 +140,14 @@ def _baselines(stored: "StoredStudy", study: "Study", worth: ValueFlags) -> tupl
     return clairvoyant, waiting
 
 
-def _show_origin(stored: "StoredStudy", folder: Path, output: OutputFlags) -> None:
+def _show_origin(stored: "StoredStudy | StoredLeague", folder: Path, output: OutputFlags) -> None:
     """How the study was made: commands, versions and users' code."""
     from tpstream.experiment.folder import CODE
 
     about = stored.about
     output.add("command", *about["commands"])
     output.add("versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
-    code = set(stored.origin.code)
-    kept = {name for name in code if (folder / CODE / name).is_file()}
+    code = set(stored.code)
+    kept = {name for name in code if any(place.joinpath(name).is_file() for place in folder.glob(f"**/{CODE}"))}
     output.add(f"plug-in code kept in {CODE}/", ", ".join(sorted(kept)) or None)
     output.add("packages and other files that it uses", ", ".join(sorted(code - kept)) or None)

@@ -29,7 +29,8 @@ from tpstream.scenario.source_code import file_hash, source_files
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
 
-NAME = "study.json"
+NAME, LEAGUE = "study.json", "league.json"
+"""The descriptions of a study and of a league; the latter has a folder with a study for each world."""
 CODE = "code"
 """The folder with the copies of users' code."""
 COMPARISON = "comparison"
@@ -71,6 +72,8 @@ def open_folder(folder: Path, plan: Plan, cells: Sequence[Mapping[str, Any]]) ->
     """
     if folder.exists() and not folder.is_dir():
         raise StudyError(f"{folder}: is a file; give a folder for the study")
+    if (folder / LEAGUE).exists():
+        raise StudyError(f"{folder}: holds a league; choose another folder for the study")
     shown = {"runs": _ends(plan.runs), "cells": list(cells), "world": msgspec.to_builtins(describe_world(plan))}
     place, wanted = folder / NAME, describe_study(plan) | {"shown": shown}
     if place.exists():
@@ -223,7 +226,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def result_files(folder: Path) -> list[str]:
     """The names of the result files that a folder holds, those that people look for first."""
-    found = {one.name for one in folder.iterdir() if one.suffix in {".csv", ".parquet", ".json"}} - {NAME}
+    found = {one.name for one in folder.iterdir() if one.suffix in {".csv", ".parquet", ".json"}} - {NAME, LEAGUE}
     return [*(one for one in FIRST if one in found), *sorted(found.difference(FIRST))]
 
 

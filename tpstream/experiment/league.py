@@ -17,6 +17,7 @@ from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import INFORMED
 from tpstream.experiment.compare import Expecting, compare
 from tpstream.experiment.folder import write_whole
+from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.result import Study
 from tpstream.experiment.standings import FIXED, conclude, judge
 from tpstream.experiment.store import FailedRun
@@ -248,7 +249,7 @@ def league(
         As in `compare`, for each world.
     folder
         Keeps every finished run in a folder for each world, so that the same call goes on where it was interrupted,
-        and gets the tables of the league.
+        and gets the tables of the league. `read_study` reads it again.
 
     Returns
     -------
@@ -285,6 +286,8 @@ def league(
     if isinstance(progress, Expecting):
         progress.expect(runs * sum(world.horizon * len(entries[world.name]) for world in worlds))
         options["progress"] = partial(progress)  # each world would expect rounds of its own
+    if folder is not None:
+        note_league(Path(folder), names, [vars(one) for one in refusals])
     studies = {}
     for world in worlds:
         studies[world.name] = compare(

@@ -21,6 +21,8 @@ from tpstream.model.world import Problem
 from tpstream.run.options import LogOptions
 from tpstream.scenario.description import Description
 
+WANTED = "give the folder of `compare`, `sweep`, `league` or `trial` (--out)"
+
 
 @dataclass(frozen=True, eq=False)
 class StoredStudy:
@@ -62,11 +64,13 @@ class StoredStudy:
         failed = sum(len(study.failures) for study in self.studies)
         if self.finished + failed == self.asked:
             return None
-        command = self.about["commands"][-1] if self.about["commands"] else ""
-        onward = f": {command}" if command.startswith("tpstream ") else " from there"
-        return (
-            f"{self.counted} are finished{f', {failed:,} failed' if failed else ''}; the same command goes on{onward}"
-        )
+        gone = f", {failed:,} failed" if failed else ""
+        return f"{self.counted} are finished{gone}; the same command goes on{onward(self.about)}"
+
+    @property
+    def code(self) -> list[str]:
+        """The files and packages of users' code that the runs depend on."""
+        return self.origin.code
 
     @property
     def kind(self) -> str:
@@ -97,9 +101,15 @@ class StoredStudy:
         return Sweep(str(self.about["scenario"]["name"]), int(self.about["seed"]), settings, self.studies)
 
 
+def onward(about: Mapping[str, Any]) -> str:
+    """How to go on with a study: its last command, if it was one."""
+    command = about["commands"][-1] if about["commands"] else ""
+    return f": {command}" if command.startswith("tpstream ") else " from there"
+
+
 def read_folder(folder: Path) -> StoredStudy:
     """Read a study's folder; nothing in it is executed, and nothing outside of it is needed."""
-    stored = _read(folder)
+    stored = read_any(folder)
     if not stored.finished:
         raise StudyError(f"{folder}: no run is finished yet; repeat the study's command")
     return stored
@@ -108,22 +118,23 @@ def read_folder(folder: Path) -> StoredStudy:
 def count_runs(folder: Path) -> str:
     """How many runs are finished in the folder of a study or of a league, in words."""
     if (folder / NAME).is_file():
-        return _read(folder).counted
-    worlds = [_read(place.parent) for place in sorted(folder.glob(f"*/{NAME}"))]
+        return read_any(folder).counted
+    worlds = [read_any(place.parent) for place in sorted(folder.glob(f"*/{NAME}"))]
     if not worlds:
         return "0 runs"
     finished, asked = sum(one.finished for one in worlds), sum(one.asked for one in worlds)
     return f"{finished:,} of the {asked:,} runs of {count_of(len(worlds), 'world')}"
 
 
-def _read(folder: Path) -> StoredStudy:
+def read_any(folder: Path) -> StoredStudy:
+    """Read a study's folder, also if no run is finished yet."""
     if not folder.exists():
         near = did_you_mean(folder.name, [one.name for one in folder.parent.glob("*/")])
-        raise StudyError(f"{folder}: no such folder{near}; give the folder of `compare`, `sweep` or `trial` (--out)")
+        raise StudyError(f"{folder}: no such folder{near}; {WANTED}")
     if not folder.is_dir():
-        raise StudyError(f"{folder}: is a file; give the folder of `compare`, `sweep` or `trial` (--out)")
+        raise StudyError(f"{folder}: is a file; {WANTED}")
     if not (folder / NAME).is_file():
-        raise StudyError(f"{folder}: holds no study; give the folder of `compare`, `sweep` or `trial` (--out)")
+        raise StudyError(f"{folder}: holds no study; {WANTED}")
     about = read_description(folder)
     if "shown" not in about:
         raise StudyError(f"{folder}: an older tpstream made it; repeat the study's command, then read it again")

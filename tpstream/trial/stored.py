@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from tpstream.experiment.folder import LEAGUE
+from tpstream.experiment.league import League, Refusal
+from tpstream.experiment.league_folder import StoredLeague, read_league
 from tpstream.experiment.reading import StoredStudy, read_folder
 from tpstream.experiment.result import Study
 from tpstream.experiment.sweep import Sweep
@@ -10,7 +13,7 @@ from tpstream.trial.characteristics import Trial, trial_of
 from tpstream.trial.outcomes import OutcomeMeasures
 
 
-def read_study(folder: str | Path) -> Study | Sweep | Trial:
+def read_study(folder: str | Path) -> Study | Sweep | Trial | League:
     """Read the result of a study again from its folder alone.
 
     Neither the scenario's file nor data files or plug-ins are needed, nothing is run, and no code in the folder is
@@ -19,12 +22,12 @@ def read_study(folder: str | Path) -> Study | Sweep | Trial:
     Parameters
     ----------
     folder
-        The folder of `compare`, `sweep` or `trial` (their keyword `folder`, `--out` on the command line); that of a
-        study which was interrupted has the runs that were finished.
+        The folder of `compare`, `sweep`, `league` or `trial` (their keyword `folder`, `--out` on the command line);
+        that of a study which was interrupted has the runs that were finished.
 
     Returns
     -------
-    Study, Sweep or Trial
+    Study, Sweep, League or Trial
         What the function returned that did the study.
 
     Raises
@@ -41,14 +44,22 @@ def read_study(folder: str | Path) -> Study | Sweep | Trial:
     ...     read_study(folder).table().equals(study.table())
     True
     """
-    stored = read_folder(Path(folder))
+    stored = read_stored(Path(folder))
     if stored.unfinished is not None:
         logger(folder=str(folder)).warning("the study is not finished", finished=stored.unfinished)
     return result_of(stored)
 
 
-def result_of(stored: StoredStudy) -> Study | Sweep | Trial:
+def read_stored(folder: Path) -> StoredStudy | StoredLeague:
+    """Read the folder of a study or of a league."""
+    return read_league(folder) if (folder / LEAGUE).is_file() else read_folder(folder)
+
+
+def result_of(stored: StoredStudy | StoredLeague) -> Study | Sweep | Trial | League:
     """The result in the form of the function that did the study."""
+    if isinstance(stored, StoredLeague):
+        studies = {name: world.studies[0] for name, world in stored.worlds.items()}
+        return League(studies, tuple(Refusal(**one) for one in stored.refusals))
     if stored.kind != OutcomeMeasures.name:
         return stored.result
     return trial_of(stored.studies[0], stored.about["scenario"].get("time_unit"))
