@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from explorer import unpack_text
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, compare, read_log, simulate
@@ -113,3 +114,21 @@ def test_a_page_that_does_not_answer_is_left_alone() -> None:
     run = simulate(PLAIN.with_(horizon=100), "ucb1", live=link)
     assert len(run.arms) == 100
     assert link._lost
+
+
+def test_policies_of_one_run_are_compared(tmp_path: Path) -> None:
+    """The page is told where a policy first decides otherwise than the first one, and its indices if there are any."""
+    page, policies = Page(), ["tp-ucb-fr", "tp-ucb-ew"]
+    compare(
+        PLAIN.with_(horizon=3000), policies, runs=1, live=page, logs=tmp_path, log_format="arrow", log_detail="indices"
+    )
+    logs = [read_log(tmp_path / f"{policy}.run-000.arrows").join() for policy in policies]
+    first, other = (log.arm[log.kind == PULL] for log in logs)
+    pictures = [page._runs[policy].sampled.text(page._runs[policies[0]].sampled) for policy in policies]
+    about, arrays = unpack_text(str(pictures[1]))
+    pull = int(np.argmax(first != other)) + 1
+    assert about["logs"][0]["divergence"] == {"pull": pull, "time": pull, "policy": "tp-ucb-fr", "run": 0}
+    assert unpack_text(str(pictures[0]))[0]["logs"][0]["divergence"] is None
+    assert logs[1].indices is not None
+    expected = logs[1].indices[arrays["0.parts.pull"] - 1].astype(np.float32)
+    np.testing.assert_array_equal(arrays["0.parts.indices"].reshape(expected.shape), expected)

@@ -158,7 +158,7 @@ def test_the_first_decision_that_differs(tmp_path: Path) -> None:
     one, other = (read_log(path).columns(["arm"], [0])["arm"] for path in paths.values())
     about, arrays = unpack(view([read_log(path) for path in paths.values()]).text)
     expected = int(np.argmax(one != other)) + 1
-    assert [log["divergence"] for log in about["logs"]] == [None, expected]
+    assert [log["divergence"] and log["divergence"]["pull"] for log in about["logs"]] == [None, expected]
     assert expected in arrays["1.parts.pull"]
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from explorer import unpack_text
+from explorer import unpack, unpack_text
 from studies import KEYS
 
 from tpstream import Scenario, compare, read_log, simulate
@@ -18,8 +19,10 @@ from tpstream.log.reader import Log
 from tpstream.log.writer import convert
 from tpstream.model.errors import LogError, PageError
 from tpstream.run.watch import LiveLink
+from tpstream.view.explorer import view
 from tpstream.view.follow import FollowedLog, show_logs
 from tpstream.view.live import LivePage
+from tpstream.view.pulls import KeptParts, count_open
 
 
 def ask(page: LivePage, method: str = "GET", path: str | None = None, **headers: str) -> tuple[int, str]:
@@ -200,3 +203,35 @@ def test_parquet_cannot_be_followed(log: Log, tmp_path: Path) -> None:
     """It is written at its end: an error that says so."""
     with pytest.raises(LogError, match="parquet cannot be followed"):
         FollowedLog(convert(log, tmp_path / "log.parquet").path)
+
+
+def test_followed_logs_show_what_the_explorer_shows(tmp_path: Path) -> None:
+    """The first decision that differs, and what was known at each decision: indices, and how many pulls were open."""
+    paths = [tmp_path / f"{policy}.jsonl" for policy in ("tp-ucb-fr", "tp-ucb-ew")]
+    for path in paths:
+        simulate(Scenario(**KEYS), path.stem, log=path, log_detail="indices")
+    with looked_at(follows=True) as (page, browser):
+        show_logs([FollowedLog(path) for path in paths], page.state)
+    whole, expected = unpack(view(list(map(read_log, paths))).text)
+    for place, picture in enumerate(browser.told("log")[-2:]):
+        about, arrays = unpack_text(picture["text"])
+        assert about["logs"][0]["divergence"] == whole["logs"][place]["divergence"]
+        for name in ("pull", "pulled", "open", "start", "kind", "age", "value", "indices"):
+            np.testing.assert_array_equal(arrays[f"0.parts.{name}"], expected[f"{place}.parts.{name}"], name)
+    assert whole["logs"][1]["divergence"] is not None
+
+
+def test_parts_that_are_kept_are_limited(log: Log) -> None:
+    """Of many events those of every n-th pull are kept, with what was known at these pulls, in order."""
+    columns = log.join().columns()
+    kept = KeptParts(most=60)
+    opened, still = count_open(columns["kind"], 0)
+    kept.add(columns, opened)
+    parts = kept.parts(np.arange(1, 61))
+    step = int(parts.pulls[1] - parts.pulls[0])
+    assert step > 1
+    assert parts.pulls.tolist() == list(range(1, 61, step))
+    assert parts.open is not None
+    assert parts.open.tolist() == opened[::step].tolist()
+    assert len(parts.kind) + len(parts.pulls) <= 60
+    assert still == 0

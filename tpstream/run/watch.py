@@ -277,7 +277,9 @@ class LiveLink:
             known = 0 if run is None else run.sampled.events
             if run is not None and known:
                 new, run.pictured = known > run.pictured, known
-                return {"policy": policy, "run": run.run, "text": run.sampled.text()} if new else None
+                first = next(iter(self._runs.values()))
+                beside = first.sampled if first is not run and first.run == run.run else None
+                return {"policy": policy, "run": run.run, "text": run.sampled.text(beside)} if new else None
         return None
 
     def _exchange(self, message: Mapping[str, Any]) -> None:

@@ -109,6 +109,11 @@ class PullRows:
         rows = slice(first, self.count)
         self.time[rows], self.arm[rows], self.weight[rows] = time, arm, weight
 
+    @property
+    def decided(self) -> NDArray[Any]:
+        """The arm of every pull."""
+        return self.arm[: self.count]
+
     def average_weight(self) -> float:
         """How many pulls of the run each stands for on average; 1 without any."""
         return float(self.weight[: self.count].mean()) if self.count else 1.0

@@ -45,7 +45,7 @@ def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
     for number, (log, aggregate) in enumerate(zip(logs, aggregates, strict=True)):
         try:
             parting = apart if number == 0 else apart[number : number + 1]
-            chosen = choose(aggregate.pulls, len(logs), [*asked, *(pull for pull in parting if pull is not None)])
+            chosen = choose(aggregate.pulls, len(logs), [*asked, *(one["pull"] for one in parting if one is not None)])
         except LogError as error:
             raise LogError(f"{log.path}: {error}") from error
         rows = summarised(aggregate.pulls, len(logs))

@@ -1,7 +1,7 @@
 """A log that is being written, by anyone, as a live page shows it: what is new is read and added up."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,8 +18,8 @@ from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.explorer import MOST_LOGS
 from tpstream.view.live import LiveState
-from tpstream.view.pulls import KeptParts, read_batches
-from tpstream.view.words import clean, header_facts
+from tpstream.view.pulls import KeptParts, count_open, read_batches
+from tpstream.view.words import clean, divergence, header_facts
 
 PAUSE, BREAK = 0.5, 5.0
 """Seconds after which a log is read again, and how many times as long as reading took."""
@@ -68,7 +68,8 @@ class FollowedLog:
     def _clear(self) -> None:
         self.aggregate = Aggregate(self.header, str(self.path), resolution=COARSE)
         self._kept = KeptParts()
-        self._pictured = 0
+        self._open = 0
+        self._pictured: tuple[int, Mapping[str, Any] | None] = 0, None
 
     def _identity(self) -> tuple[int, int]:
         about = self.path.stat()
@@ -99,7 +100,8 @@ class FollowedLog:
 
     def _add(self, columns: Columns) -> None:
         self.aggregate.add(columns)
-        self._kept.add(columns["pull"] - 1, columns)
+        opened, self._open = count_open(columns["kind"], self._open)
+        self._kept.add(columns, opened)
 
     def news(self) -> dict[str, Any]:
         """How far the log is, and the regret up to there."""
@@ -108,12 +110,12 @@ class FollowedLog:
         regret = float(self.aggregate.regret()[-1]) if known else None
         return {"policy": self.label, "run": self.header.run, "round": pulls, "regret": regret}
 
-    def picture(self) -> dict[str, Any] | None:
-        """The log as the script of its page unpacks it; None if nothing is new."""
+    def picture(self, parting: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
+        """The log as the script of its page unpacks it; None if nothing is new. `parting`: see `divergence`."""
         aggregate = self.aggregate
-        if aggregate.events == self._pictured:
+        if self._pictured == (aggregate.events, parting):
             return None
-        self._pictured = aggregate.events
+        self._pictured = aggregate.events, parting
         parts = self._kept.parts(np.arange(1, aggregate.pulls.count + 1))
         facts = [
             *header_facts(self.header),
@@ -123,7 +125,7 @@ class FollowedLog:
         note = (
             f"All events that are in the log are added up; the parts of {counted(len(parts.pulls), 'pull')} are here."
         )
-        text = live_text(aggregate, parts, facts=facts, notes=[note])
+        text = live_text(aggregate, parts, facts=facts, notes=[note], divergence=parting)
         return {"policy": self.label, "run": self.header.run, "text": text}
 
 
@@ -138,7 +140,8 @@ def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
     while True:
         began, looked_at = time.monotonic(), state.viewers > 0
         state(sum(log.read() for log in logs))
-        pictures = [log.picture() for log in logs] if looked_at else []
+        apart = divergence([log.aggregate for log in logs]) if looked_at else []
+        pictures = [log.picture(parting) for log, parting in zip(logs, apart, strict=False)]
         state.take(
             {
                 "runs": [log.news() for log in logs],

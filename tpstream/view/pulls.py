@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpstream.log.reader import Log
-from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PULL, Columns, concatenate, without_repeats
 from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
@@ -92,9 +92,8 @@ def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
         columns = without_repeats(batch)
         kind = columns["kind"]
         is_pull, own = kind == PULL, wanted[columns["pull"]]
-        still_open = now_open + np.cumsum(is_pull.astype(np.int64) - (kind == CLOSED))
-        opened.append(still_open[own & is_pull] - 1)
-        now_open = int(still_open[-1]) if len(still_open) else now_open
+        others, now_open = count_open(kind, now_open)
+        opened.append(others[own[is_pull]])
         if "indices" in columns:
             indices.append(columns["indices"][own[is_pull]])
         found.append({name: columns[name][own & ~is_pull] for name in names[:5]})
@@ -110,40 +109,65 @@ def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
     )
 
 
+def count_open(kind: Ints, before: int) -> tuple[Ints, int]:
+    """How many other pulls were open when each of these was made, and how many are open after all these events."""
+    is_pull = kind == PULL
+    still_open = before + np.cumsum(is_pull.astype(np.int64) - (kind == CLOSED))
+    return still_open[is_pull] - 1, int(still_open[-1]) if len(kind) else before
+
+
 class KeptParts:
     """Keeps the events of some pulls as they pass, since a run that goes on cannot be read a second time.
 
     These are the pulls of every n-th row; n doubles whenever there are too many events.
     """
 
-    NAMES = ("row", "kind", "part", "time", "value")
+    EVENTS = ("row", "kind", "part", "time", "value")
+    DECISIONS = ("row", "indices", "open")
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._step = 1
         self._events: list[Columns] = []
+        self._decisions: list[Columns] = []
         self._count = 0
 
-    def add(self, row: Ints, columns: Columns) -> None:
-        """Take events, with the rows of their pulls."""
-        self._keep({"row": row, **columns}, (row % self._step == 0) & (columns["kind"] != PULL))
+    def add(self, columns: Columns, opened: Ints | None = None) -> None:
+        """Take the next events, with pulls numbered by row, and how many others were open at each pull."""
+        columns = without_repeats(columns)
+        is_pull, row = columns["kind"] == PULL, columns["pull"] - 1
+        events = {"row": row, **columns}
+        self._keep(self._events, {name: events[name][~is_pull] for name in self.EVENTS})
+        decisions = {"row": row[is_pull], "indices": columns.get("indices"), "open": opened}
+        self._keep(self._decisions, {name: rows for name, rows in decisions.items() if rows is not None})
         while self._count > self._most and self._step < 2**40:
             self._step *= 2
-            events, self._events, self._count = self._events, [], 0
-            for one in events:
-                self._keep(one, one["row"] % self._step == 0)
+            self._count = 0
+            for batches in (self._events, self._decisions):
+                before, batches[:] = list(batches), []
+                for one in before:
+                    self._keep(batches, one)
 
-    def _keep(self, events: Columns, chosen: Bools) -> None:
-        kept = {name: events[name][chosen] for name in self.NAMES}
-        self._events.append(kept)
-        self._count += len(kept["row"])
+    def _keep(self, batches: list[Columns], batch: Columns) -> None:
+        """Add every n-th row of a batch to the others."""
+        kept = batch["row"] % self._step == 0
+        batches.append({name: rows[kept] for name, rows in batch.items()})
+        self._count += len(batches[-1]["row"])
 
     def parts(self, numbers: Ints) -> PullParts:
         """What is kept; `numbers` are the numbers of the pulls by row."""
         rows = np.arange(0, len(numbers), self._step)
-        events = {name: np.concatenate([one[name] for one in self._events] or [np.zeros(0)]) for name in self.NAMES}
-        self._events = [events]
+        events, decisions = self._joined(self._events, self.EVENTS), self._joined(self._decisions, self.DECISIONS)
         order = np.argsort(events["row"], kind="stable")
         starts = np.searchsorted(events["row"][order], np.append(rows, len(numbers)))
         columns = {name: events[name][order] for name in ("kind", "part", "time", "value")}
-        return PullParts(pulls=numbers[rows], rows=rows, starts=starts, **columns, open=None, indices=None)
+        opened, indices = decisions.get("open"), decisions.get("indices")
+        return PullParts(pulls=numbers[rows], rows=rows, starts=starts, **columns, open=opened, indices=indices)
+
+    def _joined(self, batches: list[Columns], names: Sequence[str]) -> Columns:
+        """All batches as one, which takes their place; without those columns that some batch does not have."""
+        if not batches:
+            return {}
+        there = [name for name in names if all(name in one for one in batches)]
+        batches[:] = [{name: np.concatenate([one[name] for one in batches]) for name in there}]
+        return batches[0]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from tpstream.model.events import CLOSED, COLUMN, PULL, Columns
 from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.pulls import KeptParts
-from tpstream.view.words import header_facts
+from tpstream.view.words import first_difference, header_facts, parting
 
 SHARE = 0.015
 """Of the time that runs take, what may be spent on their sample."""
@@ -38,6 +39,8 @@ AT_FIRST = 3e-7
 """Seconds that an event costs, as long as that was not measured."""
 LEARNING = 0.2
 """How much the last time that was measured counts."""
+EARLY = 10_000
+"""Rounds of which the arms are kept."""
 LONGEST_TRACE = 1024
 """Most moments at which it is known how often each arm was pulled."""
 OVERHEAD = 1e-3
@@ -124,6 +127,8 @@ class SampledRun:
         """The last round of which the arm is known."""
         self.totals: Ints = np.zeros(arms, dtype=np.int64)
         """How often each arm was pulled up to there."""
+        self.early: list[Ints] = []
+        """The arms of the first rounds: where two policies part, they mostly do so soon."""
         self._trace: list[tuple[int, Ints]] = [(0, self.totals.copy())]
         """The round and the totals at some moments."""
         self._kept = KeptParts()
@@ -160,6 +165,8 @@ class SampledRun:
 
     def count(self, arms: Ints) -> None:
         """Take the arms that were pulled in the next rounds, all of them."""
+        if self.round < EARLY:
+            self.early.append(np.array(arms[: EARLY - self.round]))
         self.round += len(arms)
         self.totals += np.bincount(arms, minlength=len(self.totals))
         self._trace.append((self.round, self.totals.copy()))
@@ -216,14 +223,17 @@ class SampledRun:
             chosen = _choose(columns, inside) | {"pull": row + 1}
             self.aggregate.add(chosen, one.weight)
             self.events += len(row)
-            self._kept.add(row, chosen)
+            self._kept.add(chosen)
             one.closed += int(np.count_nonzero(chosen["kind"] == CLOSED))
         windowed = self.header.scenario.get("window") is not None  # parts may come after the closing
         latest = self._open[-1:] if windowed else []
         self._open = [one for one in self._open if one.closed < one.count or one in latest]
 
-    def text(self) -> str | None:
-        """The run as a page's script unpacks it; None if nothing of it is known yet."""
+    def text(self, first: "SampledRun | None" = None) -> str | None:
+        """The run as a page's script unpacks it; None if nothing of it is known yet.
+
+        `first` is that run of the same number of which it is told where this one first decides otherwise.
+        """
         if not self.events:
             return None
         if not self.complete:
@@ -235,7 +245,13 @@ class SampledRun:
             facts=header_facts(self.header),
             notes=[self._note()],
             sampled=not self.complete,
+            divergence=None if first is None else self._parting(first),
         )
+
+    def _parting(self, first: "SampledRun") -> dict[str, Any] | None:
+        """Where this run first decides otherwise than another one; None if not among the first decisions."""
+        pull = first_difference(*(np.concatenate([*one.early, np.zeros(0, dtype=np.int64)]) for one in (first, self)))
+        return None if pull is None else parting(first.header, pull, float(self._times(np.array([pull]))[0]))
 
     def _put_exact_counts(self) -> None:
         """Replace the numbers of sampled pulls by those of all pulls, which are known: for allocation and regret."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
@@ -125,13 +127,25 @@ def _sample(with_parts: int, pulls: int) -> str:
     )
 
 
-def divergence(logs: Sequence[Aggregate]) -> list[int | None]:
-    """For each log the first pull whose arm is not that of the first log; None where there is none, or other arms."""
+def divergence(logs: Sequence[Aggregate]) -> list[dict[str, Any] | None]:
+    """Where each log first decides otherwise than the first one; None where it never does, or has other arms."""
     first = logs[0]
-    found: list[int | None] = []
+    found: list[dict[str, Any] | None] = []
     for one in logs:
-        common = min(first.pulls.count, one.pulls.count)
-        differs = first.pulls.arm[:common] != one.pulls.arm[:common]
         alike = one.header.arms == first.header.arms
-        found.append(int(np.argmax(differs)) + 1 if alike and differs.any() else None)
+        pull = first_difference(first.pulls.decided, one.pulls.decided) if alike else None
+        time = None if pull is None else float(one.pulls.time[pull - 1])
+        found.append(None if pull is None else parting(first.header, pull, time))
     return found
+
+
+def first_difference(first: NDArray[Any], other: NDArray[Any]) -> int | None:
+    """The number of the first pull, from 1, of which the arm differs; None if there is none as far as both go."""
+    common = min(len(first), len(other))
+    differs = first[:common] != other[:common]
+    return int(np.argmax(differs)) + 1 if differs.any() else None
+
+
+def parting(first: Header, pull: int, time: float | None) -> dict[str, Any]:
+    """That a run decides otherwise than the first one in this pull, at this time, as a page takes it."""
+    return {"pull": pull, "time": time, "policy": clean(first.policy), "run": first.run}

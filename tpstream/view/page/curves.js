@@ -221,11 +221,22 @@ const belief = {
 };
 
 const logColour = (number, dark = theme().dark) => lighter(page.colours[number % page.colours.length], dark);
+// Where a log first decides otherwise than the first one; on a live page the first one may be another run by now.
+function parting(log) {
+  const found = log.divergence, first = page.logs[0];
+  return found && (!page.live || (first.policy === found.policy && first.run === found.run)) ? found : null;
+}
+function partingWords(log) {
+  const found = parting(log), first = `“${page.logs[0].label}”`;
+  if (found) return `“${log.label}” first decides otherwise than ${first} in pull ${found.pull.toLocaleString("en")}.`;
+  if (page.live) return "";
+  return log.arms.join() === page.logs[0].arms.join() ? `“${log.label}” decides as ${first} as far as both go.` : `“${log.label}” has other arms than ${first}.`;
+}
 const regretFigure = {
   id: "regret", title: "The logs compared: pseudo-regret of each", single: true,
-  about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.live ? "" : page.logs.slice(1).map((log) => (log.divergence ? `“${log.label}” first decides otherwise than “${page.logs[0].label}” in pull ${log.divergence.toLocaleString("en")}.` : log.arms.join() === page.logs[0].arms.join() ? `“${log.label}” decides as “${page.logs[0].label}” as far as both go.` : `“${log.label}” has other arms than “${page.logs[0].label}”.`)).join(" ")}`,
+  about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.logs.slice(1).map(partingWords).join(" ")}`,
   panels: () => [{
-    title: "Pseudo-regret so far", name: () => `Pseudo-regret so far${page.live ? "" : "; vertical lines: the first decision that differs from the first log's"}`, height: 230,
+    title: "Pseudo-regret so far", name: () => `Pseudo-regret so far${page.logs.some(parting) ? "; vertical lines: the first decision that differs from the first log's" : ""}`, height: 230,
     range: () => extent(page.logs.map((log) => edges(log).map((b) => log.regret()[b]))),
     draw: (panel) => page.logs.forEach((log, number) => {
       const colour = logColour(number, panel.colours.dark), { ink } = panel, top = panel.top + 28 + 17 * number;
@@ -234,14 +245,14 @@ const regretFigure = {
       ink.fillStyle = panel.colours.text; ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
       ink.fillText(`${log.label}: ${short(log.regret()[log.time.bins])}`, panel.left + 34, top, panel.width / 2);
       panel.line(edges(log).map((b) => [log.edge(b), log.regret()[b]]), colour, { width: 2.2 });
-      const found = log.divergence && log.findPull(log.divergence);
-      if (found && found.time !== undefined) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });
+      const found = parting(log);
+      if (found) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });
     }),
     tip: (panel, time) => [[`at ${short(time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
     label: () => page.logs.map((log) => `${log.label}: ${short(log.regret()[log.time.bins])}`).join(", "),
   }],
   table: () => ({
     head: ["log", "decisions", "pseudo-regret", "first decision that differs"],
-    rows: page.logs.map((log) => [log.label, short(log.pulls), short(log.regret()[log.time.bins]), log.divergence ? `pull ${log.divergence.toLocaleString("en")}` : "–"]),
+    rows: page.logs.map((log) => [log.label, short(log.pulls), short(log.regret()[log.time.bins]), parting(log) ? `pull ${parting(log).pull.toLocaleString("en")}` : "–"]),
   }),
 };

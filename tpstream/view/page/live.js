@@ -57,8 +57,9 @@ function buildLive() {
 function shapeOf(logs) {
   return JSON.stringify(logs.map((log) => [log.policy, log.arms, Object.keys(log.heats), log.indices, log.probabilities, log.sampled, log.only_pulls, log.pulls > 0, log.events > 0, log.all("count.late") > 0, log.all("count.lost") > 0]));
 }
-async function takePicture({ policy, text }) {
+async function takePicture({ policy, run, text }) {
   const { logs: [fresh], colours } = await unpack(text), old = live.logs.get(policy);
+  fresh.run = run;
   page.colours = colours;
   if (old) Object.assign(old, fresh); else live.logs.set(policy, fresh);
   page.logs = [...live.logs.values()];
