@@ -31,7 +31,7 @@ def z_of_proportions(
             variance = both * (1 - both) * (1 / patients + 1 / control_patients)
         else:
             variance = one * (1 - one) / patients + other * (1 - other) / control_patients
-        return _over_root(one - other, variance)
+        return over_root(one - other, variance)
 
 
 def z_of_means(
@@ -62,10 +62,10 @@ def z_of_means(
             of_difference = together * (1 / patients + 1 / control_patients)
         else:
             of_difference = variance / patients + control_variance / control_patients
-        return _over_root(mean - control_mean, of_difference)
+        return over_root(mean - control_mean, of_difference)
 
 
-def _over_root(difference: Floats, variance: Floats) -> Floats:
+def over_root(difference: Floats, variance: Floats) -> Floats:
     """The difference over the root of its variance; infinite where that is 0, but 0 where there is no difference."""
     zero: Bools = (difference == 0) & ~np.isnan(variance)
     found: Floats = np.where(zero, 0.0, difference / np.sqrt(variance))

@@ -11,6 +11,7 @@ the same there, as long as all arms have one unit.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,21 +27,28 @@ NARROWEST = 1e-9
 """Distributions narrower than this share of the whole line count as that wide: a certain value has no density."""
 
 
-def quadrature_fields(units: Floats) -> dict[str, Any]:
-    """The fields of a state for `fill_best`: the unit of each arm's value, the rule of quadrature, and memory."""
-    arms = len(units)
+@lru_cache(maxsize=1)
+def quadrature_rule() -> tuple[Floats, Floats, Floats]:
+    """Nodes and weights of a panel, and the integrals up to each node of the polynomials through one node each."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     # ell_l = sum_m c_ml P_m passes through 1 at node l and 0 at the others; integrals[i, l] = int_-1^node_i ell_l.
     coefficients = np.linalg.inv(np.polynomial.legendre.legvander(nodes, NODES - 1))
     integrals = np.polynomial.legendre.legval(
         nodes, np.polynomial.legendre.legint(coefficients, lbnd=-1, axis=0), tensor=True
     ).T
+    return nodes, weights, np.ascontiguousarray(integrals)
+
+
+def quadrature_fields(units: Floats) -> dict[str, Any]:
+    """The fields of a state for `fill_best`: the unit of each arm's value, the rule of quadrature, and memory."""
+    arms = len(units)
+    nodes, weights, integrals = quadrature_rule()
     return {
         "probabilities": np.full(arms, np.nan),
         "units": units,
         "nodes": nodes,
         "weights": weights,
-        "integrals": np.ascontiguousarray(integrals),
+        "integrals": integrals,
         "cuts": np.zeros(arms * 2 * CUTS.size),
         "panel": np.zeros((4, arms, NODES)),
     }
