@@ -32,20 +32,27 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
     from tpstream.scenario.scenario import Scenario as Scenario
-    from tpstream.trial.characteristics import Trial as Trial, read_trial as read_trial
+    from tpstream.trial.calibrate import Calibration as Calibration, calibrate as calibrate
+    from tpstream.trial.characteristics import Trial as Trial
+    from tpstream.trial.designs import OperatingCharacteristics as OperatingCharacteristics
+    from tpstream.trial.gathered import read_trial as read_trial
     from tpstream.trial.stored import read_study as read_study
+    from tpstream.trial.tell import tell_trial as tell_trial
     from tpstream.trial.trial import trial as trial
+    from tpstream.trial.truths import Truths as Truths
 
     __version__: str
 
 __all__ = [
     "AdaptiveEstimates",
     "Answer",
+    "Calibration",
     "Diagnosis",
     "League",
     "Log",
     "LogCheck",
     "LogRegret",
+    "OperatingCharacteristics",
     "Parameters",
     "PathPrior",
     "Plugin",
@@ -58,9 +65,11 @@ __all__ = [
     "Sweep",
     "TpstreamError",
     "Trial",
+    "Truths",
     "WhatIf",
     "adaptive_estimates",
     "answer",
+    "calibrate",
     "check_log",
     "compare",
     "compiled",
@@ -77,6 +86,7 @@ __all__ = [
     "replay",
     "simulate",
     "sweep",
+    "tell_trial",
     "trial",
     "what_if",
 ]
@@ -101,9 +111,14 @@ _PUBLIC = {
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),
     "scenario.scenario": ("Scenario",),
-    "trial.characteristics": ("Trial", "read_trial"),
+    "trial.calibrate": ("Calibration", "calibrate"),
+    "trial.characteristics": ("Trial",),
+    "trial.designs": ("OperatingCharacteristics",),
+    "trial.gathered": ("read_trial",),
     "trial.stored": ("read_study",),
+    "trial.tell": ("tell_trial",),
     "trial.trial": ("trial",),
+    "trial.truths": ("Truths",),
 }
 """The public names, by the module in which they are defined."""
 _MODULES = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names}

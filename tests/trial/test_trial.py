@@ -22,8 +22,9 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError, StudyError, UnknownNameError
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
-from tpstream.trial.characteristics import Trial, read_trial
+from tpstream.trial.characteristics import Trial
 from tpstream.trial.figure import trial_figure
+from tpstream.trial.gathered import read_trial
 from tpstream.trial.outcomes import TrialOutcome, choose_arm, estimate_means
 from tpstream.trial.trial import trial
 

@@ -35,7 +35,8 @@ def show_value(value: float | str | None, show: Show, currency: str = "") -> str
         return value
     if show == "seconds":
         return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004
-    forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%", "time": ",.1f"}
+    forms = {"text": "", "count": ",.0f", "difference": "+,.0f", "share": ".0%", "percent": ".1%"}
+    forms |= {"time": ",.1f", "number": ".3g"}
     if show == "money":
         return f"{currency} {amount(value, ',.2f', large=1000)}".lstrip()
     if show == "factor":

@@ -19,7 +19,20 @@ from tpstream.cli.options import flag
 from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
 
-COMMANDS = ("study", "sweep", "league", "view", "logs", "show", "describe", "own_data", "data", "trial", "paper")
+COMMANDS = (
+    "study",
+    "sweep",
+    "league",
+    "view",
+    "logs",
+    "show",
+    "describe",
+    "own_data",
+    "data",
+    "trial",
+    "calibrate",
+    "paper",
+)
 """The modules with the commands; within a task, the help shows their commands in this order."""
 Task = Literal["Simulate", "Look at it", "Your own data", "Trials", "Extend", "Reproduce"]
 """What users want to do: the panels of the help, and the groups of the table of commands in the README, in order."""

@@ -44,6 +44,7 @@ class Bar:
     def __init__(self, rich: "RichProgress", title: str) -> None:
         self._rich = rich
         self._task = rich.add_task(title, total=None, rate="")
+        self._said = ""
 
     def expect(self, rounds: int) -> None:
         """Set the total number of rounds."""
@@ -53,7 +54,11 @@ class Bar:
         """Add the rounds that were done since the last call."""
         self._rich.update(self._task, advance=rounds)
         speed = self._rich.tasks[0].speed
-        self._rich.update(self._task, rate=f"{speed:,.0f} rounds/s" if speed else "")
+        self._rich.update(self._task, rate=self._said or (f"{speed:,.0f} rounds/s" if speed else ""))
+
+    def say(self, text: str) -> None:
+        """Show this, such as an estimate so far, instead of the rate."""
+        self._said = text
 
 
 @contextmanager

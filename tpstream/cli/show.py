@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpstream.cli.app import command
+from tpstream.cli.designs import show_designs
 from tpstream.cli.league import show_league
 from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
     from tpstream.trial.characteristics import Trial
+    from tpstream.trial.designs import OperatingCharacteristics
 
 
 @command("Look at it", example="show logs/first --figure regret.png")
@@ -44,10 +46,8 @@ def show(
     Nothing is run, and the scenario's file, data and plug-ins are not needed. An interrupted study is shown as far as
     it came. Unless --against says otherwise, the policies are compared with that of the study's last command.
     """
-    from tpstream.experiment.league import League
     from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
-    from tpstream.experiment.sweep import Sweep
     from tpstream.trial.stored import read_stored, result_of
 
     stored = read_stored(folder)
@@ -67,14 +67,7 @@ def show(
     warnings = _missing_runs(stored, output)
     places: dict[str, Any] = {"figure": figure, "report": report}
     places["out"] = folder if output.as_json else None  # else it is told below, with what made it
-    if isinstance(result, Study):
-        show_study(result, output, warnings, **places, **told)
-    elif isinstance(result, Sweep):
-        show_sweep(result, output, warnings, **places)
-    elif isinstance(result, League):
-        show_league(result, output, warnings, **places)
-    else:
-        show_trial(result, output, warnings, **places)
+    _show_result(result, output, warnings, {**places, **told})
     if theory and isinstance(stored, StoredStudy) and not stored.cells[0].plain:
         typer.echo(NO_PROOF, err=True)
     if not output.as_json:
@@ -83,8 +76,34 @@ def show(
     report_failures(result.failures)
 
 
+def _show_result(
+    result: "Study | Sweep | Trial | League | OperatingCharacteristics",
+    output: OutputFlags,
+    warnings: list[str],
+    keywords: dict[str, Any],
+) -> None:
+    """Print the tables of this kind of result."""
+    from tpstream.experiment.league import League
+    from tpstream.experiment.result import Study
+    from tpstream.experiment.sweep import Sweep
+    from tpstream.trial.designs import OperatingCharacteristics
+
+    if isinstance(result, Study):
+        show_study(result, output, warnings, **keywords)
+    elif isinstance(result, Sweep):
+        show_sweep(result, output, warnings, **keywords)
+    elif isinstance(result, League):
+        show_league(result, output, warnings, **keywords)
+    elif isinstance(result, OperatingCharacteristics):
+        show_designs(result, output, warnings, **keywords)
+    else:
+        show_trial(result, output, warnings, **keywords)
+
+
 def _refuse_what_does_not_fit(
-    result: "Study | Sweep | Trial | League", folder: Path, asked: "dict[str, bool | str | None]"
+    result: "Study | Sweep | Trial | League | OperatingCharacteristics",
+    folder: Path,
+    asked: "dict[str, bool | str | None]",
 ) -> None:
     """Raise if an option is about another kind of study, or --against about a policy that is not in it."""
     from tpstream.experiment.result import Study
@@ -110,7 +129,12 @@ def _missing_runs(stored: "StoredStudy | StoredLeague", output: OutputFlags) -> 
 
 
 def _drawn(
-    stored: "StoredStudy", result: "Study | Sweep | Trial | League", *, theory: bool, log_x: bool, log_y: bool
+    stored: "StoredStudy",
+    result: "Study | Sweep | Trial | League | OperatingCharacteristics",
+    *,
+    theory: bool,
+    log_x: bool,
+    log_y: bool,
 ) -> dict[str, Any]:
     """How the figure is drawn, as keywords of `plot` of this kind of result."""
     from tpstream.experiment.result import Study

@@ -1,13 +1,15 @@
-"""The command that shows the operating characteristics of a trial: trial."""
+"""The commands about designs of trials: trial, which shows their operating characteristics, and calibrate."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tpstream.analysis.printed import describe_printed
 from tpstream.cli.app import command
+from tpstream.cli.designs import TruthFlags, show_designs, show_told
 from tpstream.cli.options import (
     Debug,
     Figure,
@@ -18,6 +20,7 @@ from tpstream.cli.options import (
     OutputFlags,
     Report,
     SettingStudyFlags,
+    option,
 )
 from tpstream.cli.output import (
     in_currency,
@@ -32,9 +35,43 @@ from tpstream.cli.output import (
 from tpstream.cli.study import CODES, prepared, show_places
 
 if TYPE_CHECKING:
+    from tpstream.scenario.scenario import Scenario
     from tpstream.trial.characteristics import Trial
 
-NOTES = f"{CODES}\n\n{describe_printed('trial')}"
+DESIGNED = (
+    "A scenario with a table [trial] is judged by its operating characteristics: type I error, power, sizes, bias and "
+    "coverage, with Monte Carlo errors. `tpstream columns measures` says what each is."
+)
+NOTES = f"{CODES}\n\n{DESIGNED}\n\nFor a scenario without one: {describe_printed('trial')}"
+
+
+@dataclass(frozen=True)
+class TrialFlags(SettingStudyFlags):
+    """Which designs are simulated, and how often."""
+
+    others: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCENARIO]...",
+            help="Further designs, which are compared with the first one trial by trial.",
+            show_default=False,
+        ),
+    ] = None
+
+    def load_all(self) -> "list[Scenario]":
+        """The scenarios, each with the values that are set."""
+        return [replace(self, scenario=name).load() for name in (self.scenario, *(self.others or ()))]
+
+
+Tell = Annotated[
+    int | None,
+    option(
+        "--tell SEED",
+        "Simulate one trial with this seed and tell it event by event in plain words, instead of many.",
+        default="none",
+        least=0,
+    ),
+]
 
 
 @command(
@@ -44,7 +81,9 @@ NOTES = f"{CODES}\n\n{describe_printed('trial')}"
 )
 def trial(
     *,
-    study: SettingStudyFlags,
+    study: TrialFlags,
+    truth: TruthFlags,
+    tell: Tell = None,
     folder: FolderFlags,
     log: LogFolder = None,
     figure: Figure = None,
@@ -54,26 +93,39 @@ def trial(
     live: LiveFlags,
     output: OutputFlags,
 ) -> None:
-    """Judge policies as designs of a trial: operating characteristics with 95 % intervals, against fixed randomisation.
+    """Judge designs of a trial by simulating it many times: operating characteristics with 95 % intervals.
 
-    Every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
+    A scenario with a table [trial] has looks, rules and an allocation of its own, and is told with error rates, power,
+    sizes, bias and coverage; several of them are compared. For one without, policies are compared with fixed
+    randomisation: every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
     """
     from tpstream.trial import trial as trial_module
+    from tpstream.trial.characteristics import Trial
 
-    scenario = study.load()
-    with prepared(scenario.name, folder, output, live) as keywords:
-        warnings = (scenario if scenario.drain else scenario.with_(drain=True)).warnings(study.policies)
+    scenarios = study.load_all()
+    if tell is not None:
+        show_told(scenarios, study.policies, truth, tell, output)
+        return
+    with prepared(", ".join(one.name for one in scenarios), folder, output, live) as keywords:
+        drained = [one if one.drain else one.with_(drain=True) for one in scenarios]
+        warnings = list(dict.fromkeys(text for one in drained for text in one.warnings(study.policies)))
         output.warn(warnings)
         result = trial_module.trial(
-            scenario, study.policies, logs=log, force=force, debug=debug, **study.keywords(), **keywords
+            scenarios if len(scenarios) > 1 else scenarios[0],
+            study.policies,
+            logs=log,
+            force=force,
+            debug=debug,
+            truths=truth.truths(),
+            **study.keywords(),
+            **keywords,
         )
     if figure is not None:
-        from tpstream.trial.figure import trial_figure
-
-        trial_figure(figure, result)
+        result.plot(figure)
     if report is not None:
         result.report(report)
-    show_trial(result, output, warnings, figure=figure, report=report, out=folder.out)
+    show = show_trial if isinstance(result, Trial) else show_designs
+    show(result, output, warnings, figure=figure, report=report, out=folder.out)  # type: ignore[arg-type]
     report_failures(result.failures)
 
 

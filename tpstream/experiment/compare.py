@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Unpack, runtime_checkable
+from typing import Any, Protocol, Self, Unpack, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -23,7 +23,10 @@ from tpstream.experiment.live import tell_results, tell_runs
 from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
-from tpstream.experiment.store import FailedRun, Records, Store
+from tpstream.experiment.store import FailedRun, Records, RunResult, Store
+from tpstream.looks.comparison import Comparison
+from tpstream.looks.design import Design
+from tpstream.looks.words import design_sentences
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.notes import logger
@@ -51,6 +54,32 @@ class PolicySummary(msgspec.Struct, frozen=True):
     """How many groups it assumes, if it assumes any."""
 
 
+class TrialSummary(msgspec.Struct, frozen=True):
+    """What the tables of a trial need to know of its design."""
+
+    truths: list[float | None]
+    """The true expectation of each arm's endpoint; None where it is not known."""
+    control: int | None
+    higher: bool
+    against_all: bool
+    rules: list[str]
+    """The design in words."""
+    time_unit: str | None
+
+    @classmethod
+    def of_design(cls, design: Design, time_unit: str | None) -> Self:
+        """That of a design."""
+        of = Comparison.of_design(design)
+        truths = [truth if np.isfinite(truth) else None for truth in of.truths]
+        rules = design_sentences(design, time_unit)
+        return cls(truths, of.control, of.higher, of.against_all, rules, time_unit)
+
+    def comparison(self, arms: tuple[str, ...]) -> Comparison:
+        """What the design compares."""
+        truths = tuple(np.nan if truth is None else truth for truth in self.truths)
+        return Comparison(arms, truths, self.control, self.higher, self.against_all)
+
+
 class CellSummary(msgspec.Struct, frozen=True):
     """All that the tables of a cell need besides its runs, as plain values: what a study's folder keeps of it."""
 
@@ -71,6 +100,8 @@ class CellSummary(msgspec.Struct, frozen=True):
     groups: int | None = None
     plain: bool = True
     """Whether the timing is that for which the bounds are proved."""
+    trial: TrialSummary | None = None
+    """Its design, if the scenario has one."""
 
 
 @runtime_checkable
@@ -79,6 +110,14 @@ class Expecting(Protocol):
 
     def expect(self, rounds: int) -> None:
         """Take the number of rounds that are going to be reported."""
+
+
+@runtime_checkable
+class Hearing(Protocol):
+    """A progress that wants to know what finished runs reported."""
+
+    def hear(self, results: Sequence[RunResult]) -> None:
+        """Take the results of runs that were just finished."""
 
 
 def compare(
@@ -185,6 +224,8 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
                 store.keep(some)
                 if plan.options.live is not None:
                     tell_results(plan, some)
+                if isinstance(plan.options.progress, Hearing):
+                    plan.options.progress.hear(some)
                 failed = failed or any(one.failure is not None for one in some)
         cells = cells or summarize_cells(plan, commands=failed)
         kept = RunOptions(log=plan.options.log, measurer=plan.options.measurer)  # without progress and sinks
@@ -290,7 +331,7 @@ def summarize(
 
     Without `commands`, what repeats a run is left out: only failed runs need it.
     """
-    problem = scenario.problem()
+    problem, design = scenario.problem(), scenario.design()
     return CellSummary(
         name=name,
         settings=dict(settings),
@@ -303,6 +344,7 @@ def summarize(
         span=problem.span,
         groups=problem.groups,
         plain=scenario.timing().plain,
+        trial=None if design is None else TrialSummary.of_design(design, scenario.time_unit),
         policies={
             choice.label: PolicySummary(
                 choice.form.name,

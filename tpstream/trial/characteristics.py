@@ -1,6 +1,6 @@
 """Operating characteristics of a trial, from the outcomes of its runs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +10,13 @@ import pandas as pd
 
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import Interval, paired_interval, paired_share_interval, t_interval, wilson_interval
-from tpstream.analysis.logs import gather, logged_currency
 from tpstream.analysis.money import MEASURES, money_contrasts, money_table
 from tpstream.analysis.regret import all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
-from tpstream.experiment.result import Study
 from tpstream.experiment.store import FailedRun
-from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
-from tpstream.trial.outcomes import TrialOutcome, read_outcome
+from tpstream.trial.outcomes import TrialOutcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -362,67 +359,6 @@ class Trial(PolicyTables):
         if policy not in self.outcomes:
             raise UnknownNameError("policy of this trial", policy, self.outcomes)
         return self.outcomes[policy]
-
-
-def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
-    """Compute the operating characteristics of a trial from the logs of its runs.
-
-    Parameters
-    ----------
-    logs : path, Log, or several of them
-        Log files, folders of logs, or logs that are open already; all of one scenario.
-
-    Returns
-    -------
-    Trial
-        The operating characteristics of every policy that the logs are of.
-
-    Raises
-    ------
-    LogError
-        The logs are of different scenarios, hold a run twice, hold not all events, or end before the last read-out.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from tpstream import Scenario, read_trial, trial
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = trial(Scenario.load("lottery-all").with_(horizon=30), ["ucb1"], runs=2, seed=1, logs=folder)
-    ...     sorted(read_trial(folder).outcomes)
-    ['ucb1', 'uniform']
-    """
-    gathered = gather(logs)
-    header = gathered.header
-    return Trial(
-        name=gathered.name,
-        arms=tuple(header.arms),
-        means=header.known_means(),
-        horizon=header.horizon,
-        outcomes={policy: [read_outcome(log) for log in of_policy] for policy, of_policy in gathered.logs.items()},
-        time_unit=header.time_unit,
-        currency=logged_currency(header),
-    )
-
-
-def trial_of(study: Study, time_unit: str | None) -> Trial:
-    """The trial whose outcomes are the measures of this study's runs, in a scenario with this unit of time."""
-    return Trial(
-        name=study.name,
-        arms=study.arms,
-        means=study.means,
-        horizon=int(study.rounds[-1]),
-        time_unit=time_unit,
-        currency=study.currency,
-        outcomes={
-            policy: [
-                TrialOutcome.from_measures(study.seed, int(run), records.measures[place])
-                for place, run in enumerate(records.runs)
-            ]
-            for policy, records in study.records.items()
-        },
-        failures=study.failures,
-        origin=study.origin,
-    )
 
 
 def _mean_columns(name: str, values: Floats, *, most: float = np.inf) -> dict[str, float]:

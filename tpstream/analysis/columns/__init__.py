@@ -6,11 +6,12 @@ Commands print by it, `--help`, `tpstream columns` and docs/columns.md quote it,
 from collections.abc import Mapping
 
 from tpstream.analysis.columns.column import Column, Columns, Show
+from tpstream.analysis.columns.designs import DESIGNS
 from tpstream.analysis.columns.leagues import LEAGUES
 from tpstream.analysis.columns.logs import LOGS
 from tpstream.analysis.columns.studies import STUDIES
 from tpstream.analysis.columns.trials import TRIALS
 
 __all__ = ["TABLES", "Column", "Show"]
-TABLES: Mapping[str, Columns] = STUDIES | LEAGUES | TRIALS | LOGS
+TABLES: Mapping[str, Columns] = STUDIES | LEAGUES | TRIALS | DESIGNS | LOGS
 """The columns of every table, by its name."""

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Show = Literal["text", "count", "amount", "money", "difference", "share", "percent", "seconds", "time", "factor"]
+Show = Literal[
+    "text", "count", "amount", "money", "difference", "share", "percent", "seconds", "time", "factor", "number"
+]
 """How a value is written for people; see `show_value` in printed.py."""
 
 

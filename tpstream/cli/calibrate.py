@@ -1,0 +1,92 @@
+"""The command that finds the threshold of a rule by simulation: calibrate."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tpstream.cli.app import command
+from tpstream.cli.designs import TruthFlags, read_numbers
+from tpstream.cli.options import OutputFlags, SettingStudyFlags, option
+from tpstream.cli.output import print_json, print_table, show_progress
+
+if TYPE_CHECKING:
+    from tpstream.trial.calibrate import Calibration
+
+
+@command(
+    "Trials",
+    example="calibrate my-design.toml --target type1=0.025 --key trial.superiority --runs 10000",
+    more="The threshold is looked for on common random numbers and confirmed by as many fresh trials.",
+)
+def calibrate(
+    *,
+    study: SettingStudyFlags,
+    target: Annotated[
+        str, option("--target MEASURE=VALUE", "What is wanted, e.g. type1=0.025, power=0.9 or futility=0.5.")
+    ],
+    key: Annotated[
+        list[str] | None,
+        option(
+            "--key PATH",
+            "The threshold that is changed, e.g. trial.superiority or trial.rules[0].threshold; of several, those that "
+            "begin with 1- get one minus the value.",
+            default="trial.superiority",
+        ),
+    ] = None,
+    truth: TruthFlags,
+    confirm: Annotated[
+        int | None, option("--confirm N", "Fresh trials of the confirmation.", default="as many as --runs", least=1)
+    ] = None,
+    between: Annotated[
+        str | None, option("--between A,B", "Where a bisection looks for it.", default="by the kind of rule")
+    ] = None,
+    output: OutputFlags,
+) -> None:
+    """Find the threshold at which a design has the error rate that is wanted, by simulation.
+
+    Type I errors are those under the null (all arms as the control) unless a truth is given; power is that of what the
+    scenario says, or of --effect.
+    """
+    from tpstream.model.errors import StudyError
+    from tpstream.trial import calibrate as module
+
+    scenario, ends, truths = study.load(), read_numbers("--between", between), truth.truths()
+    if between is not None and not (len(ends) == 2 and ends[0] < ends[1]):  # noqa: PLR2004 (two ends)
+        raise StudyError(f"--between {between}: give a lower and an upper end, as in 0.9,0.999")
+    with show_progress(scenario.name, show=output.progress) as progress:
+        found = module.calibrate(
+            scenario,
+            target,
+            key or "trial.superiority",
+            study.policies,
+            confirm=confirm,
+            truths=None if truths.plain else replace(truths, given=False),
+            between=(ends[0], ends[1]) if ends else None,
+            progress=progress,
+            **study.keywords(),
+        )
+    _show_calibration(found, output)
+
+
+def _show_calibration(found: "Calibration", output: OutputFlags) -> None:
+    if output.as_json:
+        rates = {name: getattr(found, name)._asdict() for name in ("found", "confirmed")}
+        plain = {name: value for name, value in vars(found).items() if name not in rates}
+        ends = {name: None if math.isnan(plain[name]) else plain[name] for name in ("low", "high")}
+        print_json({**plain, **ends, **rates})
+        return
+    sure = "" if math.isnan(found.low) else f" (95 % interval {found.low:.6g} to {found.high:.6g})"
+    typer.echo(f"{found.key} = {found.value:.6g}{sure}")
+    rows = [
+        {
+            "": name,
+            found.target: f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})",
+            "standard error": f"{one.error:.4f}",
+            "trials": f"{one.trials:,}",
+        }
+        for name, one in (("in the search", found.found), ("in fresh trials", found.confirmed))
+    ]
+    print_table(rows, title=f"wanted: {found.target} = {found.wanted:g}")
+    output.add("found", f"by {found.method}; {found.trials:,} trials were simulated in all")

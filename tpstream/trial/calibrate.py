@@ -1,0 +1,350 @@
+"""Finding the threshold of a rule at which a design has the error rate that is wanted.
+
+Where the threshold is that of the only rule of superiority, the trials are simulated once, with a threshold that is
+never reached. What happens before a crossing does not depend on the threshold, so the statistics of all looks tell for
+every threshold which trials would have claimed what. In all other cases the threshold is bisected: the same trials,
+with the same random numbers, are simulated with one threshold after the other. Both take it that the error rate falls
+(or rises) with the threshold.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from tpstream.analysis.columns import TABLES
+from tpstream.analysis.intervals import NORMAL_QUANTILE
+from tpstream.looks.design import Design, Reason, Rule
+from tpstream.model.arrays import Bools, Floats
+from tpstream.model.display import Displayed, Summary
+from tpstream.model.errors import ScenarioError, StudyError, did_you_mean
+from tpstream.run.options import RunKeywords, RunOptions, run_options
+from tpstream.scenario.overrides import Setting, set_key
+from tpstream.scenario.policy_choice import PolicySpec
+from tpstream.scenario.scenario import Scenario
+from tpstream.trial.decisions import SimulatedTrials
+from tpstream.trial.monte_carlo import Estimate, share_of
+from tpstream.trial.simulated import simulate_designs
+from tpstream.trial.truths import Truths
+
+FALLING = ("type1", "superiority", "power")
+"""What falls with the threshold of superiority, and can be read off stored statistics."""
+NEVER = {"posterior": math.nextafter(1.0, 0.0), "fisher": 5e-324}
+"""Thresholds that are reached by nothing but certainty; of z any large number."""
+BETWEEN = {"probability": (0.5, 0.99999), "z": (0.0, 8.0), "alpha": (1e-5, 0.5)}
+"""Where thresholds are looked for."""
+MOST_STEPS = 16
+NARROW = 1e-5
+"""Bisection ends when its bracket is this narrow, relative to where it began,"""
+NEAR = 0.25
+"""or when the rate is nearer to the target than this share of its Monte Carlo error."""
+MIRROR = "1-"
+"""Before a key: it gets one minus the value of the first key."""
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration(Displayed):
+    """The threshold that `calibrate` found, and how sure it is.
+
+    Parameters
+    ----------
+    key, target, wanted : str, str and float
+        What was set, and which operating characteristic was to be how large.
+    value : float
+        The threshold.
+    low, high : float
+        The 95 % interval of the threshold: where the rate would be if the simulated trials had other random numbers.
+        NaN if it is not known (bisection).
+    found : Estimate
+        The rate in the trials in which the threshold was looked for.
+    confirmed : Estimate
+        The rate in fresh trials, which had no part in the search: the honest one.
+    trials : int
+        How many trials were simulated in all.
+    method : str
+        "stored statistics" or "bisection".
+    steps : tuple of (float, float)
+        The thresholds that were tried, and the rate of each.
+    """
+
+    key: str
+    target: str
+    wanted: float
+    value: float
+    low: float
+    high: float
+    found: Estimate
+    confirmed: Estimate
+    trials: int
+    method: str
+    steps: tuple[tuple[float, float], ...] = ()
+
+    def _summary(self) -> Summary:
+        sure = "" if math.isnan(self.low) else f" (95 % interval {self.low:.6g} to {self.high:.6g})"
+        rows = [
+            {"": name, self.target: f"{one.value:.4f}", "error": f"{one.error:.4f}", "trials": f"{one.trials:,}"}
+            for name, one in (("in the search", self.found), ("confirmed", self.confirmed))
+        ]
+        return Summary(
+            f"{self.key} = {self.value:.6g}{sure} for {self.target} = {self.wanted:g}",
+            (f"by {self.method}", f"{self.trials:,} trials simulated in all"),
+            rows,
+        )
+
+
+def calibrate(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    target: str,
+    key: str | Sequence[str] = "trial.superiority",
+    policies: Sequence[PolicySpec] | None = None,
+    *,
+    runs: int = 10_000,
+    confirm: int | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+    truths: Truths | None = None,
+    between: tuple[float, float] | None = None,
+    executor: Executor | None = None,
+    **options: Unpack[RunKeywords],
+) -> Calibration:
+    """Find the threshold at which a design has the error rate that is wanted.
+
+    Parameters
+    ----------
+    scenario
+        A scenario with a table `[trial]`, as in `compare`.
+    target
+        Which operating characteristic is to be how large, as in "type1=0.025", "power=0.9" or "futility=0.5".
+    key
+        What is changed: "trial.superiority" is the threshold (or alpha) of the rule of superiority; or any path as in
+        `sweep`, such as "trial.rules[0].threshold". Of several, all get the same value, those that begin with "1-" one
+        minus it.
+    policies, seed, jobs, executor
+        As in `compare`.
+    runs, confirm
+        How many trials are simulated for the search, and how many fresh ones for the confirmation; by default as many.
+    truths
+        The one truth that the target is about; by default the null for "type1", else what the scenario says.
+    between
+        Where a bisection looks for the threshold; by default 0.5 to 0.99999 for probabilities, 0 to 8 for z.
+    **options
+        `engine` and `progress`, as in `simulate`.
+
+    Returns
+    -------
+    Calibration
+        The threshold, its error, and the rate in fresh trials.
+
+    Raises
+    ------
+    StudyError
+        The target cannot be reached between the ends.
+    """
+    world = Scenario.load(scenario)
+    design = world.design()
+    if design is None:
+        raise ScenarioError(f"{world.name}: there is no design to calibrate; add a table [trial]")
+    measure, wanted = read_target(target)
+    truths = truths or (Truths(null=True, given=False) if measure == "type1" else Truths())
+    keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
+    asked = run_options(None, **options)
+    judge = partial(
+        _simulate, world, keys, policies, truths, measure, seed=seed, jobs=jobs, executor=executor, options=asked
+    )
+    fresh = range(runs, runs + (runs if confirm is None else confirm))
+    no_steps: tuple[tuple[float, float], ...] = ()
+    rule = _only_rule(design, keys) if measure in FALLING else None
+    if rule is not None:
+        value, low, high, found, used = _by_statistics(judge, design, rule, measure, wanted, range(runs))
+        method, steps = "stored statistics", no_steps
+    else:
+        value, found, steps = _by_bisection(judge, wanted, range(runs), between or _ends(design, keys[0]))
+        low = high = np.nan
+        method, used = "bisection", runs * len(steps)
+    confirmed = share_of(judge(value, fresh)[1])
+    return Calibration(
+        ", ".join(keys), measure, wanted, value, low, high, found, confirmed, used + len(fresh), method, steps
+    )
+
+
+def read_target(text: str) -> tuple[str, float]:
+    """The measure and the value of "type1=0.025"."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    known = [column.name for column in TABLES["measures"] if column.unit == "share" and column.title]
+    if name not in known:
+        raise StudyError(
+            f"--target {text}: {name!r} is no probability{did_you_mean(name, known)}; use {', '.join(known)}"
+        )
+    try:
+        wanted = float(value)
+    except ValueError:
+        wanted = np.nan
+    if not (equals and 0 < wanted < 1):
+        raise StudyError(f"--target {text}: give a probability between 0 and 1, as in {name}=0.025")
+    return name, wanted
+
+
+def full_key(key: str, design: Design) -> str:
+    """The path of a key; "trial.superiority" is short for the threshold, or the alpha, of that rule."""
+    mirror, path = (MIRROR, key.removeprefix(MIRROR)) if key.startswith(MIRROR) else ("", key)
+    kind = path.removeprefix("trial.")
+    for rule in design.rules:
+        if rule.kind == kind:
+            end = "threshold" if rule.threshold is not None else "alpha" if rule.alpha is not None else "beta"
+            return f"{mirror}trial.rules.{kind}.{end}"
+    if kind in {"inferiority", "superiority", "equivalence", "futility"}:
+        there = ", ".join(f"trial.{rule.kind}" for rule in design.rules) or "none"
+        raise StudyError(f"--key {key}: the design has no rule of {kind}; it has {there}")
+    return key
+
+
+def _only_rule(design: Design, keys: Sequence[str]) -> int | None:
+    """The number of the only rule of superiority, if the key is its threshold and nothing else is changed with it."""
+    rules = [number for number, rule in enumerate(design.rules) if rule.kind == "superiority"]
+    if len(rules) != 1 or len(keys) != 1 or design.rules[rules[0]].threshold is None:
+        return None
+    named = {"trial.rules.superiority.threshold", f"trial.rules[{rules[0]}].threshold"}
+    return rules[0] if keys[0] in named else None
+
+
+def _ends(design: Design, key: str) -> tuple[float, float]:
+    """Where the values of a key are looked for."""
+    if key.endswith((".alpha", ".beta")):
+        return BETWEEN["alpha"]
+    tests = [rule for rule in design.rules if f".{rule.kind}." in key and rule.method in ("z", "logrank", "rmst")]
+    return BETWEEN["z" if tests else "probability"]
+
+
+Judged = tuple[SimulatedTrials, Bools]
+
+
+def _simulate(
+    world: Scenario,
+    keys: Sequence[str],
+    policies: Sequence[PolicySpec] | None,
+    truths: Truths,
+    measure: str,
+    value: float,
+    runs: range,
+    *,
+    seed: int | None,
+    jobs: int,
+    executor: Executor | None,
+    options: RunOptions,
+) -> Judged:
+    """The trials with this value of the keys, and in which of them the event of the measure happened."""
+    changed = world.resolved()
+    for key in keys:
+        number = 1.0 - value if key.startswith(MIRROR) else value
+        set_key(changed, Setting(key.removeprefix(MIRROR), number))
+    scenario = Scenario.parse(changed, world.folder, source=world.source)
+    found = simulate_designs(
+        [scenario], policies, truths, runs=runs, seed=seed, jobs=jobs, folder=None, executor=executor, options=options
+    )
+    if len(found.trials) != 1:
+        names = ", ".join(f"{one.design} ({one.truth})" for one in found.trials)
+        raise StudyError(f"{world.name}: calibrate under one truth and policy, got {names}; name one of them")
+    trials, events = found.trials[0], found.trials[0].shares()
+    if measure not in events:
+        raise StudyError(
+            f"{world.name}: there is no {measure} under {trials.truth}; name another truth, as in --effect"
+        )
+    return trials, events[measure]
+
+
+def _by_statistics(
+    judge: Callable[[float, range], Judged], design: Design, number: int, measure: str, wanted: float, runs: range
+) -> tuple[float, float, float, Estimate, int]:
+    """The smallest threshold whose rate is not above what is wanted, its interval, the rate, and the trials used."""
+    rule = design.rules[number]
+    trials, _ = judge(NEVER.get(rule.method, 1e12), runs)
+    crossings = Crossings.of_trials(trials, rule, number, measure)
+    spread = NORMAL_QUANTILE * math.sqrt(wanted * (1 - wanted) / len(trials))
+    strictest, value, loosest = (
+        crossings.threshold(rate) for rate in (max(wanted - spread, 0.0), wanted, min(wanted + spread, 1.0))
+    )
+    low, high = sorted((crossings.sign * loosest, crossings.sign * strictest))
+    return crossings.sign * value, low, high, share_of(crossings.events(value)), len(trials)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossings:
+    """The statistics of trials at their looks and in the final analysis, larger is stronger evidence."""
+
+    statistics: Floats
+    """(trials, analyses, arms); NaN where an arm was not judged."""
+    relevant: Bools
+    """The arms whose claims count."""
+    sign: float
+    """-1 for p values, which are small where evidence is strong."""
+
+    @classmethod
+    def of_trials(cls, trials: SimulatedTrials, rule: Rule, number: int, measure: str) -> "Crossings":
+        """Those of trials whose rule of superiority never applied."""
+        measures, of = trials.measures, trials.comparison
+        looks = np.array(measures["look_statistic"][:, :, number], dtype=np.float64)
+        looks[measures["look_verdict"] == Reason.INFERIORITY] = np.nan  # dropped before it could be superior
+        final = np.array(measures["final_statistic"][:, number], dtype=np.float64)
+        final[trials.stopped] = np.nan
+        sign = -1.0 if rule.method == "fisher" else 1.0
+        together = sign * np.concatenate(
+            [np.empty_like(looks[:, :0]) if rule.end_only else looks, final[:, np.newaxis]], 1
+        )
+        relevant = {"type1": of.false, "power": of.true, "superiority": of.claimable}[measure]
+        return cls(np.where(of.claimable, together, np.nan), relevant, sign)
+
+    def events(self, threshold: float) -> Bools:
+        """In which trials a relevant arm is claimed: it crosses at the first analysis at which any arm does."""
+        crossed: Bools = self.statistics > threshold
+        reached = crossed.any(axis=2)
+        first = reached.argmax(axis=1)
+        at_first = np.asarray(crossed[np.arange(len(crossed)), first] & self.relevant)
+        found: Bools = np.any(at_first, axis=1) & np.any(reached, axis=1)
+        return found
+
+    def threshold(self, rate: float) -> float:
+        """The smallest of the statistics above which no more than this share of the trials have a claim."""
+        values = np.unique(self.statistics[~np.isnan(self.statistics)])
+        if not len(values):
+            raise StudyError("the rule was never judged in any trial; look at the design with --tell")
+        low, high = 0, len(values) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.events(float(values[middle])).mean() <= rate:
+                high = middle
+            else:
+                low = middle + 1
+        return float(values[low])
+
+
+def _by_bisection(
+    judge: Callable[[float, range], Judged], wanted: float, runs: range, ends: tuple[float, float]
+) -> tuple[float, Estimate, tuple[tuple[float, float], ...]]:
+    """The value in the middle of the last bracket, the rate there, and all values that were tried."""
+    tried: dict[float, Estimate] = {}
+
+    def rate(value: float) -> float:
+        tried[value] = share_of(judge(value, runs)[1])
+        return tried[value].value
+
+    low, high = ends
+    at_low, at_high = rate(low), rate(high)
+    if not min(at_low, at_high) <= wanted <= max(at_low, at_high):
+        raise StudyError(
+            f"{wanted:g} is not reached: the rate is {at_low:.4f} at {low:g} and {at_high:.4f} at {high:g}; give other "
+            "ends (--between), or change the design"
+        )
+    falls, near = at_low > at_high, NEAR * math.sqrt(wanted * (1 - wanted) / len(runs))
+    value = low
+    for _ in range(MOST_STEPS):
+        value = (low + high) / 2
+        found = rate(value)
+        if abs(found - wanted) <= near or high - low <= NARROW * (ends[1] - ends[0]):
+            break
+        low, high = (value, high) if (found > wanted) == falls else (low, value)
+    return value, tried[value], tuple((at, one.value) for at, one in tried.items())
