@@ -28,6 +28,10 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
         SharedPolicy as SharedPolicy,
     )
     from tpstream.policies.path_prior import PathPrior as PathPrior, fit_prior as fit_prior
+    from tpstream.replay.randomisation import (
+        RandomisationTest as RandomisationTest,
+        randomisation_test as randomisation_test,
+    )
     from tpstream.replay.replay import Replay as Replay, WhatIf as WhatIf, replay as replay, what_if as what_if
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
@@ -57,6 +61,7 @@ __all__ = [
     "PathPrior",
     "Plugin",
     "PythonPolicy",
+    "RandomisationTest",
     "Replay",
     "Run",
     "Scenario",
@@ -79,6 +84,7 @@ __all__ = [
     "league",
     "load_plugin",
     "log_regret",
+    "randomisation_test",
     "read_log",
     "read_logs",
     "read_study",
@@ -107,6 +113,7 @@ _PUBLIC = {
     "model.numba_support": ("compiled",),
     "policies.base": ("Parameters", "PythonPolicy", "SharedPolicy"),
     "policies.path_prior": ("PathPrior", "fit_prior"),
+    "replay.randomisation": ("RandomisationTest", "randomisation_test"),
     "replay.replay": ("Replay", "WhatIf", "replay", "what_if"),
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),

@@ -129,7 +129,7 @@ def fill_panel(
     """Write the density and the distribution function of an arm at the nodes of a panel from `low` on."""
     densities, distributions, reached = state.panel[0], state.panel[1], state.panel[3]
     size = state.nodes.size
-    constant = log_constant(beta, first, second)
+    constant = reached[arm, 1]
     for node in range(size):
         x = (low + half * (1.0 + state.nodes[node])) / state.units[arm]
         densities[arm, node] = 0.0
@@ -160,6 +160,7 @@ def fill_best(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> None: 
     for arm in range(arms):
         state.probabilities[arm] = 0.0
         reached[arm, 0] = 0.0
+        reached[arm, 1] = log_constant(beta, firsts[arm], seconds[arm])
         logit = logit or (beta and min(firsts[arm], seconds[arm]) < 1.0)
     cuts = cut_line(state, beta, logit, firsts, seconds)
     for cut in range(cuts - 1):

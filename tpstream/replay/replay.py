@@ -196,8 +196,8 @@ def replay(
     >>> result.equal, result.rounds
     (True, 20)
     """
-    log = _open(log, "a replay")
-    header, choice = log.header, _find_policy(log, policy)
+    log = open_log(log, "a replay")
+    header, choice = log.header, find_policy_of(log, policy)
     if choice.form.clairvoyant and not header.clairvoyant:
         raise LogError(
             f"{log.path}: {choice.label} is shown totals at the pull, and this log has none; replay another policy"
@@ -250,8 +250,8 @@ def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = "
     >>> result.rounds, float(result.other_regret[-1]), result.difference < 0
     (20, 0.0, True)
     """
-    log = _open(log, "what-if")
-    header, choice = log.header, _find_policy(log, policy)
+    log = open_log(log, "what-if")
+    header, choice = log.header, find_policy_of(log, policy)
     scenario, reason = _rebuild(log, folder)
     if scenario is None:
         raise LogError(
@@ -280,11 +280,11 @@ def is_own(log: Log, policy: PolicySpec) -> bool:
         own = _own_policy(log)
     except LogError:
         return False
-    asked = _find_policy(log, policy)
+    asked = find_policy_of(log, policy)
     return (asked.form.name, asked.parameters) == (own.form.name, own.parameters)
 
 
-def _open(log: Log | str | Path, purpose: str) -> Log:
+def open_log(log: Log | str | Path, purpose: str) -> Log:
     """A log that holds every event and whose end marker counts the events that are there."""
     log = log if isinstance(log, Log) else read_log(log)
     log.require_all(purpose)
@@ -295,7 +295,7 @@ def _open(log: Log | str | Path, purpose: str) -> Log:
     return log
 
 
-def _find_policy(log: Log, policy: PolicySpec | None) -> PolicyChoice:
+def find_policy_of(log: Log, policy: PolicySpec | None) -> PolicyChoice:
     """The policy that is meant: the header's own by default or by its label, else as for the header's scenario."""
     header = log.header
     if policy is None or policy == header.policy:
