@@ -211,7 +211,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "pooled fisher": (
         {"rules": [SUPERIOR | {"method": "fisher", "pooled": True}]},
-        "trial.rules[0].pooled: is of z, and this rule is fisher",
+        "trial.rules[0].pooled: is of z without a margin",
     ),
     "neither": (
         {"rules": [{"kind": "superiority", "method": "z"}]},

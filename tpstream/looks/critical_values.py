@@ -32,7 +32,7 @@ def dunnett_share(error: float, ratios: tuple[float, ...]) -> float:
     Examples
     --------
     >>> round(dunnett_share(0.05, (1.0, 1.0)), 4)
-    0.0269
+    0.0277
     """
     loadings = np.sqrt(np.array(ratios) / (1 + np.array(ratios)))
 

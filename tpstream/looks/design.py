@@ -3,6 +3,7 @@
 A scenario makes it from its table `[trial]` (`scenario.design()`); everything is checked there.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
@@ -34,6 +35,9 @@ class Reason(IntEnum):
     EQUIVALENCE = 3
     FUTILITY = 4
     MAXIMUM = 5
+
+
+REASONS: Mapping[str, Reason] = {reason.name.lower(): reason for reason in Reason}
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,13 @@ class Rule:
     @property
     def reason(self) -> Reason:
         """The code of its kind."""
-        return Reason[self.kind.upper()]
+        return REASONS[self.kind]
+
+    @property
+    def same_statistic(self) -> tuple[object, ...]:
+        """Equal for rules that have the same statistic."""
+        own = self.kind == "equivalence" or (self.kind == "inferiority" and self.method == "fisher")
+        return self.method, self.against, self.margin, self.model, self.prior, self.pooled, own and self.kind
 
 
 @dataclass(frozen=True)

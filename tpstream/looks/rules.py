@@ -109,6 +109,7 @@ class _Judgement:
         self.statistic = np.full((len(design.rules), design.arms), np.nan)
         self.verdict = np.zeros(design.arms, dtype=np.int64)
         self.conclusion, self.selected = 0, -1
+        self._computed: dict[tuple[object, ...], Floats] = {}
 
     def apply(self, number: int, rule: Rule, values: Floats) -> None:
         """Apply one rule; `values` are its critical values of each arm."""
@@ -124,7 +125,10 @@ class _Judgement:
 
     def _found(self, number: int, rule: Rule, values: Floats) -> Bools:
         """Of which open arms the rule says what it is for."""
-        statistic = rule_statistic(self.design, rule, self.data, self.is_open)
+        key = (*rule.same_statistic, self.is_open.tobytes())
+        if key not in self._computed:
+            self._computed[key] = rule_statistic(self.design, rule, self.data, self.is_open)
+        statistic = self._computed[key]
         if np.isnan(self.statistic[number]).all():
             self.statistic[number] = statistic
         with np.errstate(invalid="ignore"):

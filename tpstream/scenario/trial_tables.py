@@ -153,6 +153,12 @@ class TrialTable(Table):
             raise wrong(("allocation", "control_share"), "there is no control; set trial.control", share)
         return self
 
+    def against(self, rule: RuleTable) -> Against:
+        """With what a rule compares: what it says, else the control, else the other arms."""
+        without: Against = "all" if rule.kind == "equivalence" else "best"
+        default: Against = "control" if self.control is not None else without
+        return rule.against or default
+
     def decider(self) -> dict[str, Any] | None:
         """The policy of the allocation, if it brings one."""
         return self.allocation.decider(self.control)
