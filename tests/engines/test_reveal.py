@@ -14,7 +14,7 @@ from tpstream.engines.engine import select
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events, Told, without_repeats
+from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Events, Told, pull_events
 from tpstream.model.world import Problem, World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PythonPolicy, SharedPolicy
@@ -93,7 +93,7 @@ def test_nothing_is_lost_and_nothing_counts_twice(world: World) -> None:
     """A closed pull was closed at the end of its window, with what its shown parts, or all of them once, add up to."""
     events = events_of(world)
     assert events.shown is not None
-    columns = without_repeats(events.columns())
+    columns = pull_events(events.columns())
     closed = events.kind == CLOSED
     pulled = dict(zip(events.pull[events.kind == PULL].tolist(), events.time[events.kind == PULL], strict=True))
     for pull, time, total in zip(events.pull[closed].tolist(), events.time[closed], events.value[closed], strict=True):

@@ -1,11 +1,23 @@
 """The contract of order: events that keep it pass, and the first one that breaks it is named."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from contract_rows import (
+    CLOSED,
+    FIRST,
+    GOOD,
+    PULL,
+    SECOND,
+    Row,
+    changed,
+    check_rows,
+    columns_of,
+    first_broken,
+    header_for_rows,
+)
 from hypothesis import given, settings, strategies as st
 from runs import open_run
 from studies import ASYNCHRONOUS, small
@@ -13,12 +25,10 @@ from worlds import Recorder, run_world, table_worlds
 
 from tpstream.log.contract import TEXTS, BrokenRule, Checker, is_regular
 from tpstream.log.schema import Header
-from tpstream.model.events import KIND_NAMES, Event, Events
+from tpstream.model.events import Event
 from tpstream.model.world import World
 from tpstream.run.loop import make_header
 
-Row = tuple[float, str, int, int, int, int, float | None]
-"""Time, kind, round, pull, arm, part, value."""
 NOT_A_NUMBER = float("nan")
 
 
@@ -42,30 +52,6 @@ def header_of(world: World, **changes: Any) -> Header:
         "versions": {},
     }
     return Header(**facts | changes)
-
-
-def columns_of(events: Sequence[Event]) -> Events:
-    """Events as columns."""
-    numbers = {
-        name: np.array([getattr(event, name) for event in events], dtype=np.int64)
-        for name in ("seq", "round", "pull", "arm", "part")
-    }
-    return Events(
-        time=np.array([event.time for event in events], dtype=np.float64),
-        kind=np.array([KIND_NAMES.index(event.kind) for event in events], dtype=np.int8),
-        value=np.array([np.nan if event.value is None else event.value for event in events], dtype=np.float64),
-        **numbers,
-    )
-
-
-def first_broken(header: Header, events: Events, *, size: int = 10**9, complete: bool = True) -> BrokenRule | None:
-    """The first broken rule of a whole log that is read in pieces of this size."""
-    checker = Checker(header)
-    for first in range(0, len(events), size):
-        broken = checker.first_broken(events.cut(first, min(first + size, len(events))))
-        if broken is not None:
-            return replace(broken, place=first + broken.place)
-    return checker.at_end(complete=complete)
 
 
 @settings(max_examples=100)
@@ -117,30 +103,6 @@ def test_every_prefix_passes_but_is_not_complete(case: tuple[World, int], data: 
     assert first_broken(header_of(world), prefix, complete=False) is None
     assert broken is not None
     assert broken.text.startswith("the log ends before ")
-
-
-PULL: Row = (1.0, "pull", 1, 1, 0, 0, None)
-FIRST: Row = (1.0, "partial", 1, 1, 0, 1, 0.25)
-SECOND: Row = (2.5, "partial", 1, 1, 0, 2, 0.5)
-CLOSED: Row = (2.5, "closed", 1, 1, 0, 0, 0.75)
-GOOD = [PULL, FIRST, SECOND, CLOSED]
-"""One pull of a world that the header does not tell: two arms, span 2."""
-
-
-def changed(row: Row, **facts: Any) -> Row:
-    """The row with other facts."""
-    names = ("time", "kind", "round", "pull", "arm", "part", "value")
-    return tuple((dict(zip(names, row, strict=True)) | facts).values())  # type: ignore[return-value]
-
-
-def check_rows(rows: Sequence[Row], *, clairvoyant: bool = False, **scenario: Any) -> BrokenRule | None:
-    """Check events written by hand; a scenario, if given, is one with delays."""
-    told = {"delays": [{"kind": "some"}], **scenario} if scenario else {}
-    facts: dict[str, Any] = {"scenario": told, "clairvoyant": clairvoyant, "arms": ["a", "b"], "span": 2}
-    blank = {"policy": "some", "kind": "some", "parameters": {}, "seed": 0, "run": 0, "versions": {}}
-    header = Header(means=[0.0, 0.0], maxima=[1.0, 1.0], horizon=9, groups=None, **facts, **blank)  # type: ignore[arg-type]
-    events = [Event(seq, *row) for seq, row in enumerate(rows)]
-    return first_broken(header, columns_of(events))
 
 
 def test_rows_by_hand_pass() -> None:
@@ -217,19 +179,11 @@ def test_an_unknown_kind_and_a_wrong_seq_are_named() -> None:
     world = header_for_rows()
     strange = replace(good, kind=np.array([0, 7], dtype=np.int8))
     assert str(Checker(world).first_broken(strange)) == str(
-        BrokenRule(1, 1, "kind 7 is not known; use pull, partial, closed, late or dropped")
+        BrokenRule(1, 1, "kind 7 is not known; use pull, partial, closed, late, dropped, look or stopped")
     )
     gap = Checker(world).first_broken(replace(good, seq=np.array([0, 2])))
     assert gap is not None
     assert (gap.seq, gap.text.startswith("seq 2 where 1 should be")) == (2, True)
-
-
-def header_for_rows() -> Header:
-    """The header of a world that it does not tell: two arms, span 2."""
-    return Header(
-        scenario={}, policy="some", kind="some", parameters={}, seed=0, run=0, arms=["a", "b"], means=[0.0, 0.0],
-        maxima=[1.0, 1.0], span=2, horizon=9, groups=None, clairvoyant=False, versions={},
-    )  # fmt: skip
 
 
 def test_totals_that_were_shown_are_the_sums() -> None:

@@ -14,6 +14,7 @@ from tpstream.model.events import (
     COLUMN_NAMES,
     COLUMNS,
     KIND_NAMES,
+    LOOK_KINDS,
     PART_KINDS,
     Event,
     EventColumns,
@@ -49,7 +50,9 @@ def test_the_page_tells_all_columns_and_kinds() -> None:
     assert kinds is not None
     assert without is not None
     assert tuple(re.findall(r"`(\w+)`", kinds[1])) == KIND_NAMES
-    assert re.findall(r"`(\w+)`", without[1]) == [kind.name.lower() for kind in Kind if kind not in PART_KINDS]
+    assert re.findall(r"`(\w+)`", without[1]) == [
+        kind.name.lower() for kind in Kind if kind not in (*PART_KINDS, *LOOK_KINDS)
+    ]
 
 
 @given(log=logs(), cuts=st.lists(st.integers(0, 30), max_size=3))

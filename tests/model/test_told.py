@@ -10,7 +10,7 @@ from log_samples import bits, write_log
 
 from tpstream import Scenario, diagnose, log_regret, read_log, simulate
 from tpstream.log.reader import Log
-from tpstream.model.events import PARTIAL, Events, Told, without_repeats
+from tpstream.model.events import PARTIAL, Events, Told, pull_events
 from tpstream.trial.outcomes import OutcomeMeasures
 from tpstream.view.aggregate import Aggregate
 from tpstream.view.pulls import read_parts
@@ -65,7 +65,7 @@ def logs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("hidden")
     simulate(Scenario(**KEYS, default_reward=request.param), "tp-ucb-fr:groups=2", log=folder / "hidden.arrows")
     hidden = read_log(folder / "hidden.arrows")
-    columns = without_repeats(hidden.join().columns())
+    columns = pull_events(hidden.join().columns())
     assert len(columns["seq"]) < len(hidden.join()) - 60
     shown = {name: rows for name, rows in columns.items() if name != "shown"} | {"seq": np.arange(len(columns["seq"]))}
     scenario = {key: value for key, value in hidden.header.scenario.items() if key != "reveal"}
@@ -91,7 +91,7 @@ def test_repeats_are_recognised(logs: tuple[Log, Log]) -> None:
             seen.add((event.pull, event.part))
         once.append(not known)
     expected = {name: rows[np.array(once)] for name, rows in events.columns().items()}
-    assert bits(Events(**without_repeats(events.columns()))) == bits(Events(**expected))
+    assert bits(Events(**pull_events(events.columns()))) == bits(Events(**expected))
 
 
 def test_told_events_have_no_gap() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind, without_repeats
+from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind, pull_events
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 
@@ -65,8 +65,8 @@ class CompletePulls(NamedTuple):
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
         for batch in log.reader.batches((*NEEDED, "shown")):
-            _check_ranges(log, batch, arms, span)
-            columns = without_repeats(batch)
+            columns = pull_events(batch)
+            _check_ranges(log, columns, arms, span)
             kept = ~np.isin(columns["pull"], imputed) if len(imputed) else slice(None)
             kind, pull, *rest = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():

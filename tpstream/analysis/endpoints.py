@@ -20,7 +20,7 @@ from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DataError, LogError
-from tpstream.model.events import Kind, without_repeats
+from tpstream.model.events import Kind, pull_events
 
 ROUNDING = 1e-9
 """Due times are compared to this, since sums of times are rounded."""
@@ -67,7 +67,7 @@ def read_endpoints(log: Log, endpoint: Endpoint | None = None, count: Count = "d
         raise DataError(f"count: must be one of {', '.join(get_args(Count))}, got {count!r}")
     weights = endpoint_weights(header, endpoint)
     names = ["time", "kind", "pull", "arm", "part", "value", "shown", "probability", "probabilities"]
-    columns = without_repeats(log.columns(names, [Kind.PULL, Kind.PARTIAL, Kind.CLOSED, Kind.LATE, Kind.DROPPED]))
+    columns = pull_events(log.columns(names, [Kind.PULL, Kind.PARTIAL, Kind.CLOSED, Kind.LATE, Kind.DROPPED]))
     kind, pull, time = columns["kind"], columns["pull"], columns["time"]
     is_pull = kind == Kind.PULL
     patients = int(np.count_nonzero(is_pull))

@@ -27,7 +27,7 @@ import numpy as np
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import paired_interval, t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events, without_repeats
+from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events, pull_events
 from tpstream.model.numba_support import compiled, compiled_loop
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Account:
 
     def add(self, columns: Columns) -> None:
         """Take the next events as columns; the numbers of arms and pulls are not checked."""
-        counted = without_repeats(columns)
+        counted = pull_events(columns)
         add_events(self._ledger, *(counted[name] for name in ("time", "kind", "round", "pull", "arm", "value")))
 
     def curves(self) -> Curves:

@@ -16,7 +16,7 @@ from tpstream.analysis.theory import Bound
 from tpstream.figures import style
 from tpstream.log.reader import Log
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind, without_repeats
+from tpstream.model.events import Kind, pull_events
 
 ARM_COLOURS = ("#C6D7EB", "#2B5C94")
 """From the worst arm to the second best; the best arm has a colour of its own."""
@@ -105,7 +105,7 @@ def log_figure(
     header, only_pulls = log.header, log.header.detail == "pulls"
     names = style.shown_names(header.arms, labels, "arm")
     kind = Kind.PULL if only_pulls else Kind.PARTIAL
-    columns = without_repeats(log.columns(["time", "kind", "arm", "value", "shown"], [kind]))
+    columns = pull_events(log.columns(["time", "kind", "arm", "value", "shown"], [kind]))
     if not len(columns["time"]):
         raise LogError(f"{log.path}: holds nothing to draw ({log.truncated or 'no part was delivered'})")
     end = float(columns["time"][-1])

@@ -5,9 +5,9 @@ deliveries by pull and part, `closed` right after its pull's last part. Pulls ar
 of a pull comes at most once, on the pull's arm, and a pull is closed with the sum of its parts in the order in which
 they came: when nothing of it is missing any more, or earlier in a world with a window. Where feedback is hidden, it is
 closed exactly when the window ends, `shown` says which events the policy is told, and each part that was withheld is
-repeated right before the closing. In a regular world (a decision
-at each of the times 1, 2, ..., no delays) the next event is known but for arm and value: part j of the pull of round t
-comes at time t + j - 1, and none is missing.
+repeated right before the closing. Events about a look of a trial come after all others of their time, and an arm that
+one of them closed is pulled no more. In a regular world (a decision at each of the times 1, 2, ..., no delays) the next
+event is known but for arm and value: part j of the pull of round t comes at time t + j - 1, and none is missing.
 """
 
 import math
@@ -23,7 +23,7 @@ from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
 from tpstream.model.pull_rows import with_longer
 from tpstream.model.reveal import REVEALS
 
-IRREGULAR = ("arrivals", "delays", "visits", "window")
+IRREGULAR = ("arrivals", "delays", "visits", "window", "trial")
 """Keys of a scenario that make times depend on more than the round."""
 NAMES = {"name", "currency", "time_unit"}
 """Keys of a scenario that say nothing about what happens."""
@@ -83,6 +83,8 @@ class Checker:
             waiting=np.zeros(1, dtype=np.int64),
             last=np.zeros(3, dtype=np.int64),
             due=np.array([Kind.PULL, 1, 0, 1], dtype=np.int64),
+            look=np.zeros(4, dtype=np.int64),
+            dropped=np.zeros(len(header.arms), dtype=np.bool_),
             arms=np.zeros(0, dtype=np.int64),
             settled=np.zeros(0, dtype=np.int64),
             closed=np.zeros(0, dtype=np.bool_),
@@ -206,6 +208,7 @@ class Checker:
             "waiting": int(self._state.waiting[0]),
             "expected": self._due(),
             "reveal": self._header.reveal,
+            "look": int(self._state.look[0]),
         }
         if 0 <= row < self.rounds:
             facts["arm_of_pull"] = int(self._state.arms[row])

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, PART_KINDS, PARTIAL, PULL, EventColumns
+from tpstream.log import look_rules
+from tpstream.log.look_rules import AFTER_ALL, ARM_CLOSED, accept_look, look_fault
+from tpstream.model.arrays import Bools, Floats, Ints
+from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
@@ -27,7 +29,7 @@ def _words(names: Sequence[str], last: str) -> str:
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-_WITHOUT_PART = [name for kind, name in enumerate(KIND_NAMES) if kind not in PART_KINDS]
+_WITHOUT_PART = [KIND_NAMES[kind] for kind in (PULL, CLOSED)]
 TEXTS: Mapping[int, str] = {
     SEQ: "seq {seq} where {events} should be; an event is missing, repeated or moved",
     TIME: "time {time} after time {before}; time is a number and never goes back",
@@ -58,6 +60,7 @@ TEXTS: Mapping[int, str] = {
     REPEATED_VALUE: "pull {pull} is closed, but the parts that were withheld are not all repeated before, as they were",
     CLOSED_TIME: "pull {pull} is closed at time {time}; where feedback is hidden, it is closed when its window ends, "
     "at {window_end}",
+    **look_rules.TEXTS,
 }
 """What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
 
@@ -97,6 +100,10 @@ class CheckerState(NamedTuple):
     """Pull, place and kind of the last delivery at this time; zeros before the first."""
     due: Ints
     """Kind, pull, part and time of the next event of a regular world; kind -1 after its end."""
+    look: Ints
+    """Number, kind, arm and part of the last event about a look; zeros before the first."""
+    dropped: Bools
+    """Whether a look closed the arm."""
     arms: Ints
     """The arm of each pull."""
     settled: Ints
@@ -148,7 +155,9 @@ def recover(rules: Rules, state: CheckerState, columns: EventColumns, fault: int
         state.last[0] = state.last[1] = state.last[2] = 0
         return True
     state.events[0] += 1
-    if 0 <= kind < KINDS and 0 <= part <= rules.span:
+    if LOOK <= kind < KINDS and 0 <= columns.arm[0] < rules.arms:
+        _accept(rules, state, columns, 0)
+    elif 0 <= kind < LOOK and 0 <= part <= rules.span:
         issued = 1 <= pull <= state.rounds[0] and (part > 0) == (kind != CLOSED)
         if (pull == state.rounds[0] + 1) if kind == PULL else issued:
             _accept(rules, state, columns, 0)
@@ -170,7 +179,7 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
     if time > state.time[0]:
         state.time[0] = time
         state.last[0] = state.last[1] = state.last[2] = 0
-    fault = _pull(rules, state, columns, event) if kind == PULL else _delivery(rules, state, columns, event)
+    fault = _fault(rules, state, columns, event)
     if fault == 0 and not _is_marked_rightly(rules, columns, event):
         fault = HIDDEN
     if fault == 0 and rules.regular:
@@ -180,6 +189,16 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
     if fault == 0:
         _accept(rules, state, columns, event)
     return fault
+
+
+@compiled
+def _fault(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The rule of its kind that an event breaks, or 0."""
+    if columns.kind[event] >= LOOK:
+        return _look(rules, state, columns, event)
+    if columns.kind[event] == PULL:
+        return _pull(rules, state, columns, event)
+    return _delivery(rules, state, columns, event)
 
 
 @compiled
@@ -199,11 +218,23 @@ def _pull(rules: Rules, state: CheckerState, columns: EventColumns, event: int) 
         return ROUND if columns.round[event] != number else HORIZON
     if state.last[0]:
         return PULL_AFTER_DELIVERY
-    if not 0 <= columns.arm[event] < rules.arms:
-        return ARM_UNKNOWN
+    if not 0 <= columns.arm[event] < rules.arms or state.dropped[columns.arm[event]]:
+        return ARM_CLOSED if 0 <= columns.arm[event] < rules.arms else ARM_UNKNOWN
     if columns.part[event] != 0:
         return PART
     return SHOWN if math.isnan(columns.value[event]) == rules.clairvoyant else 0
+
+
+@compiled
+def _look(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The rule that an event about a look breaks, or 0."""
+    kind, number, arm, part = columns.kind[event], columns.pull[event], columns.arm[event], columns.part[event]
+    if columns.round[event] != state.rounds[0]:
+        return ROUND
+    if not 0 <= arm < rules.arms:
+        return ARM_UNKNOWN
+    after = int(state.last[0] == AFTER_ALL)
+    return look_fault(state.look, state.dropped, after, kind, number, arm, part, columns.value[event])
 
 
 @compiled
@@ -351,6 +382,10 @@ def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
 def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> None:
     """Remember an event that breaks no rule."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
+    if kind >= LOOK:
+        state.last[0] = AFTER_ALL
+        accept_look(state.look, state.dropped, kind, pull, columns.arm[event], part)
+        return
     row, repeat = pull - 1, _is_repeat(rules, columns, event)
     if kind == PULL:
         state.rounds[0] = pull

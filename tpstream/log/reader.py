@@ -22,8 +22,8 @@ from tpstream.model.events import (
     Events,
     Kind,
     concatenate,
+    pull_events,
     spread,
-    without_repeats,
 )
 from tpstream.model.registry import load_object
 
@@ -224,7 +224,7 @@ class Log(Displayed):
 
     def _credited(self) -> Curve:
         """What all parts paid so far, over time."""
-        columns = without_repeats(self.columns(["time", "kind", "value", "shown"], [Kind.PARTIAL]))
+        columns = pull_events(self.columns(["time", "kind", "value", "shown"], [Kind.PARTIAL]))
         return Curve(columns["time"], np.cumsum(columns["value"]))
 
     def _read(self, names: Sequence[str], kinds: Sequence[Kind] | None) -> Iterator[Columns]:

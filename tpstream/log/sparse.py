@@ -35,6 +35,7 @@ from tpstream.model.events import (
     COLUMNS,
     KIND_NAMES,
     LATE,
+    LOOK,
     PART_KINDS,
     PARTIAL,
     PULL,
@@ -190,6 +191,8 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
 
 def _check_ranges(path: Path, columns: Columns, pulls: int, span: int) -> None:
     """Refuse numbers of pulls and parts for which there is no row; the rules of a log find everything else."""
+    if (columns["kind"] >= LOOK).any():
+        raise LogError(f"{path}: a log with the looks of a trial has all events; it cannot be sparse")
     is_pull = columns["kind"] == PULL
     made = pulls + np.cumsum(is_pull)
     expected = np.where(is_pull, made, np.clip(columns["pull"], 1, made))

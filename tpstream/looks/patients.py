@@ -10,7 +10,7 @@ import numpy as np
 
 from tpstream.looks.design import Design
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL, Events, without_repeats
+from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL, Events, pull_events
 from tpstream.model.numba_support import compiled_loop
 
 
@@ -49,7 +49,7 @@ def add_events(patients: Patients, events: Events) -> None:
     if events.shown is None:
         rows = (events.time, events.kind, events.pull, events.arm, events.part, events.value)
     else:
-        columns = without_repeats(events.columns())
+        columns = pull_events(events.columns())
         names = ("time", "kind", "pull", "arm", "part", "value")
         rows = tuple(columns[name] for name in names)  # type: ignore[assignment]
     _add(patients, *rows)

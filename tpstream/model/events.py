@@ -28,7 +28,6 @@ class Kind(IntEnum):
 
     Examples
     --------
-    >>> from tpstream.model.events import Kind
     >>> [kind.name.lower() for kind in Kind]
     ['pull', 'partial', 'closed', 'late', 'dropped', 'look', 'stopped']
     >>> int(Kind.CLOSED)
@@ -254,17 +253,27 @@ class BorrowedEvents(Events):
     borrowed = True
 
 
-def without_repeats(columns: Columns) -> Columns:
-    """The columns without the events that repeat a withheld part; `kind` and `value` must be among them.
+def pull_events(columns: Columns) -> Columns:
+    """The columns of the events of pulls, each part once; `kind` and `value` must be among them.
 
     Where feedback is hidden, a column `shown` says which events a policy is told. One that it is not told stands at its
     true time; a shown event of kind partial that pays nothing, or less, repeats it when its pull is closed. So whatever
-    adds up or counts parts leaves these out. Where everything is shown, nothing is repeated.
+    adds up or counts parts leaves these out. Events about looks are of no pull, and left out too.
     """
+    columns = without_looks(columns)
     if "shown" not in columns:
         return columns
-    once: Bools = ~(columns["shown"] & (columns["kind"] == PARTIAL) & ~(columns["value"] > 0))
-    return {name: rows if COLUMN[name].per_pull else rows[once] for name, rows in columns.items()}
+    return _chosen(columns, ~(columns["shown"] & (columns["kind"] == PARTIAL) & ~(columns["value"] > 0)))
+
+
+def without_looks(columns: Columns) -> Columns:
+    """The columns without the events about looks; `kind` must be among them."""
+    of_pulls: Bools = columns["kind"] < LOOK
+    return columns if of_pulls.all() else _chosen(columns, of_pulls)
+
+
+def _chosen(columns: Columns, rows: Bools) -> Columns:
+    return {name: column if COLUMN[name].per_pull else column[rows] for name, column in columns.items()}
 
 
 class Told:
@@ -288,14 +297,6 @@ class Told:
             columns["seq"] = np.arange(self._count, self._count + count)
         self._count += count
         return Events(**columns)
-
-
-def without_looks(columns: Columns) -> Columns:
-    """The columns without the events about looks; `kind` must be among them."""
-    kept = columns["kind"] < LOOK
-    if kept.all():
-        return columns
-    return {name: rows if COLUMN[name].per_pull else rows[kept] for name, rows in columns.items()}
 
 
 def concatenate(batches: Sequence[Columns], names: Iterable[str]) -> Columns:

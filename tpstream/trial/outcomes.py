@@ -19,7 +19,7 @@ from tpstream.analysis.regret import best_arms, checkpoints
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import Columns, Events, Kind, concatenate, without_repeats
+from tpstream.model.events import Columns, Events, Kind, concatenate, pull_events
 from tpstream.model.world import World
 from tpstream.run.options import Measures
 
@@ -93,7 +93,7 @@ class OutcomeMeasures:
 
     def hear(self, events: Events) -> None:
         """Take the next events; what the outcome does not depend on is forgotten."""
-        columns = without_repeats(events.columns())
+        columns = pull_events(events.columns())
         rows = np.isin(columns["kind"], self._kinds)
         self._heard.append({name: columns[name][rows] for name in NEEDED})
 

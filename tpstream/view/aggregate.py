@@ -14,7 +14,7 @@ from tpstream.log.schema import Header
 from tpstream.log.sparse import nominal_times
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, KIND_NAMES, LATE, PARTIAL, PULL, Columns, Events, without_repeats
+from tpstream.model.events import CLOSED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, Columns, Events, pull_events
 from tpstream.model.pull_rows import longer
 from tpstream.view.axis import Axis, merge_pairs
 
@@ -206,7 +206,9 @@ class Aggregate:
             return
         self._check(columns, columns["kind"] == PULL)
         self.events += len(columns["kind"])
-        columns = without_repeats(columns)
+        columns = pull_events(columns)
+        if not len(columns["kind"]):
+            return
         is_pull, times = columns["kind"] == PULL, columns["time"]
         self.reach(times)
         if is_pull.any():
@@ -248,12 +250,17 @@ class Aggregate:
         made = self.pulls.count + np.cumsum(is_pull)
         pull, arm, arms = columns["pull"], columns["arm"], len(self.header.arms)
         expected = np.where(is_pull, made, np.clip(pull, 1, made))
+        of_pull = columns["kind"] < LOOK
         for name, wrong, rule in (
             ("time", ~(np.abs(columns["time"]) <= LARGEST_TIME), f"times are at most {LARGEST_TIME:g}"),
             ("value", np.abs(columns["value"]) > LARGEST_VALUE, f"values are at most {LARGEST_VALUE:g}"),
             ("arm", (arm < 0) | (arm >= arms), f"the header has {arms} arms, from 0 on"),
-            ("pull", pull != expected, "pulls are numbered 1, 2, ... as they are made"),
-            ("part", (columns["part"] < 0) | (columns["part"] > self.header.span), f"the span is {self.header.span}"),
+            ("pull", of_pull & (pull != expected), "pulls are numbered 1, 2, ... as they are made"),
+            (
+                "part",
+                of_pull & ((columns["part"] < 0) | (columns["part"] > self.header.span)),
+                f"the span is {self.header.span}",
+            ),
         ):
             if wrong.any():
                 place = int(np.argmax(wrong))

@@ -8,7 +8,7 @@ import numpy as np
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PULL, Columns, concatenate, without_repeats
+from tpstream.model.events import CLOSED, PULL, Columns, concatenate, pull_events
 from tpstream.view.aggregate import CHUNK, NEEDED, PullRows
 
 MOST_SUMMARIES = 100_000
@@ -89,7 +89,7 @@ def read_parts(log: Log, pulls: Ints, count: int) -> PullParts:
     found: list[Columns] = []
     opened, indices, now_open = [], [], 0
     for batch in read_batches(log, names):
-        columns = without_repeats(batch)
+        columns = pull_events(batch)
         kind = columns["kind"]
         is_pull, own = kind == PULL, wanted[columns["pull"]]
         others, now_open = count_open(kind, now_open)
@@ -134,7 +134,7 @@ class KeptParts:
 
     def add(self, columns: Columns, opened: Ints | None = None) -> None:
         """Take the next events, with pulls numbered by row, and how many others were open at each pull."""
-        columns = without_repeats(columns)
+        columns = pull_events(columns)
         is_pull, row = columns["kind"] == PULL, columns["pull"] - 1
         events = {"row": row, **columns}
         self._keep(self._events, {name: events[name][~is_pull] for name in self.EVENTS})

@@ -1,0 +1,50 @@
+"""The rules of a log's events about looks: they are counted, their rows are in order, and no arm is closed twice."""
+
+import math
+
+from tpstream.model.arrays import Bools, Ints
+from tpstream.model.events import LOOK
+from tpstream.model.numba_support import compiled
+
+LOOK_NUMBER, LOOK_ORDER, LOOK_PART, LOOK_VALUE, ARM_CLOSED = range(27, 32)
+"""The numbers of these rules, after those of contract_rules.py."""
+TEXTS = {
+    LOOK_NUMBER: "{kind} of look {pull} after look {look}; looks are numbered 1, 2, ..., and a stop is of the last one",
+    LOOK_ORDER: "{kind} of look {pull} is out of order; its rows come at one time, by arm, then part",
+    LOOK_PART: "{kind} with part {part}; of a look it is at least 0, of a stop a reason from 1 to 5",
+    LOOK_VALUE: "{kind} with value {value}; of a look it is finite or missing, of a stop 0 or 1",
+    ARM_CLOSED: "{kind} of arm {arm}, which a look closed before",
+}
+AFTER_ALL = 2**62
+"""Stands for the pull of the last delivery of a time once a look came: nothing but looks may follow at that time."""
+REASONS = 5
+
+
+@compiled
+def look_fault(
+    last: Ints, dropped: Bools, after: int, kind: int, number: int, arm: int, part: int, value: float
+) -> int:
+    """The rule that an event about a look breaks, or 0.
+
+    `last` is number, kind, arm and part of the last such event, `dropped` which arms are closed, and `after` is not 0
+    if that event is of this time, too.
+    """
+    if number < 1 or not (number == last[0] or (kind == LOOK and number == last[0] + 1)):
+        return LOOK_NUMBER
+    if part < 0 or (kind != LOOK and not 1 <= part <= REASONS):
+        return LOOK_PART
+    if math.isinf(value) or (kind != LOOK and value not in (0.0, 1.0)):
+        return LOOK_VALUE
+    if kind != LOOK and dropped[arm]:
+        return ARM_CLOSED
+    goes_on = number == last[0] if kind == LOOK else last[1] == kind
+    in_order = after and last[1] == kind and (arm > last[2] or (arm == last[2] and part > last[3]))
+    return 0 if in_order or not goes_on else LOOK_ORDER
+
+
+@compiled
+def accept_look(last: Ints, dropped: Bools, kind: int, number: int, arm: int, part: int) -> None:
+    """Remember an event about a look."""
+    last[0], last[1], last[2], last[3] = number, kind, arm, part
+    if kind != LOOK:
+        dropped[arm] = True
