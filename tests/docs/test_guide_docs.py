@@ -9,6 +9,7 @@ from pages import DOCS, blocks, run, tpstream
 
 from tpstream import Scenario, compare
 from tpstream.rewards import REWARDS
+from tpstream.scenario.trial_tables import LooksTable, RuleTable, TrialTable
 from tpstream.scenario.warnings import describe_duration
 
 SCENARIOS, POLICY, TRACES = (
@@ -40,6 +41,7 @@ def test_the_commands_and_the_program_of_scenarios_work(tmp_path: Path) -> None:
 def test_the_programs_of_looks(tmp_path: Path) -> None:
     """The programs of the page, one after another, print the texts below them."""
     page = (DOCS / "looks.md").read_text(encoding="utf-8")
+    (tmp_path / "responses.toml").write_text(blocks(page, "toml")[0], encoding="utf-8")
     assert run(tmp_path, "-c", "".join(blocks(page, "python"))) == "".join(blocks(page, "text"))
 
 
@@ -50,6 +52,19 @@ def test_the_table_of_keys_is_complete() -> None:
     )
     listed = re.findall(r"`\[*(\w+)\]*`", " ".join(cells))
     assert sorted(listed) == sorted(Scenario.model_fields)
+
+
+def test_the_tables_of_a_design_are_complete() -> None:
+    """They have every key of a trial's design; those of the allocation are the parameters of policies."""
+    page = (DOCS / "looks.md").read_text(encoding="utf-8")
+    for title, model in (("[trial]", TrialTable), ("[trial.looks]", LooksTable), ("[[trial.rules]]", RuleTable)):
+        table = page.partition(f"| key of `{title}` |")[2].partition("\n\n")[0]
+        cells = re.findall(r"^\| (`.*?`) \| ", table, re.MULTILINE)
+        listed = {
+            *re.findall(r"`(\w+)`", " ".join(cells)),
+            *(("looks", "allocation", "rules") if title == "[trial]" else ()),
+        }
+        assert listed == set(model.model_fields)
 
 
 def test_the_table_of_rewards_is_complete() -> None:
