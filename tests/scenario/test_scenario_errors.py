@@ -1,6 +1,7 @@
 """Bad scenarios: each gets one line that says where, what, the value and, where there is one, the remedy."""
 
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, field_validator
 
+from tpstream.model import whole_files
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import Rewards
@@ -449,10 +451,10 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = tmp_path / "secret.toml"
     path.write_text(GOOD)
 
-    def refuse(*_: object, **__: object) -> str:
+    def refuse(*_: object, **__: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     assert complaint(path) == "cannot be read (Permission denied); check its place and permissions"
 
 
@@ -515,9 +517,9 @@ PROMISES = Promises()
         (5, {"mean": 1, "maximum": 2}, "rewards: 5 groups do not divide the span 12; change one of them"),
         (0, {"mean": 1, "maximum": 2}, "rewards: 0 groups do not divide the span 12; change one of them"),
         (3, {"mean": 1, "maximum": 0}, "arms[0]: its maximum must be greater than 0 and finite, got 0.0"),
-        (3, {"mean": 1, "maximum": math.inf}, "arms[0]: its maximum must be greater than 0 and finite, got inf"),
+        (3, {"mean": 1, "maximum": math.inf}, "arms[0].maximum: must be a finite number, got inf"),
         (3, {"mean": 3, "maximum": 2}, "arms[0]: its mean must be from 0 to its maximum 2.0, got 3.0"),
-        (3, {"mean": math.nan, "maximum": 2}, "arms[0]: its mean must be from 0 to its maximum 2.0, got nan"),
+        (3, {"mean": math.nan, "maximum": 2}, "arms[0].mean: must be a finite number, got nan"),
         (3, {"mean": 1, "maximum": 2, "man": 1}, "arms[0].man: unknown key (did you mean 'mean'?)"),
         (3, {"mean": 7, "maximum": 9}, "arms[0].mean: 7 is not a mean; use 8"),
         (3, {"mean": 1, "maximum": 2, "extra": {"levle": 1}}, "arms[0].extra.levle: unknown key; remove it"),
@@ -531,6 +533,54 @@ def test_broken_promises(groups: int, arm: dict[str, Any], expected: str, monkey
     with pytest.raises(ScenarioError) as caught:
         Scenario(**KEYS | {"rewards": {"kind": "promises", "groups": groups}, "arms": [arm]})
     assert str(caught.value) == expected
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A table in a table in a table ..."""
+    return {} if depth == 0 else {"a": nested(depth - 1)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"window": 1e300},
+            "window: 1e+300 is beyond 1e+15, up to which times and sums are exact; give a smaller number",
+        ),
+        ({"horizon": 10**400}, "horizon: a number of 400 digits is beyond 1e+15"),
+        ({"horizon": 10**11}, "horizon: must be at most 10000000000, got 100000000000"),
+        ({"span": 10**12}, "span: must be at most 1000000"),
+        ({"delays": [{"kind": "reporting", "every": 1e16}]}, "delays[0].every: 1e+16 is beyond 1e+15"),
+        ({"visits": [1, math.nan]}, "visits[1]: must be a finite number, got nan"),
+        ({"name": "a" * 20_000}, "name: is a text of 20,000 letters; at most 10,000 are allowed"),
+        ({"arms": [{}] * 10_001}, "arms: has 10,001 entries; at most 10,000 are allowed"),
+        ({"delays": [{"kind": "geometric", "p": 0.5}] * 101}, "delays: has 101 entries; at most 100 are allowed"),
+        ({"policies": [{"kind": "uniform"}] * 1_001}, "policies: has 1,001 entries; at most 1,000 are allowed"),
+        ({"rewards": nested(900)}, "is nested more than 20 deep; no key of a scenario is"),
+    ],
+)
+def test_giants(changes: dict[str, Any], expected: str) -> None:
+    """What no scenario needs is refused in one short line, before anything is built of it."""
+    with pytest.raises(ScenarioError) as caught:
+        Scenario(**KEYS | changes)
+    assert expected in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_files_that_are_no_ordinary_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe, a device, nesting without end and a file that is too large are refused, unread."""
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(ScenarioError, match="it is a pipe or a device, no ordinary file"):
+            Scenario.load(path)
+    deep = tmp_path / "deep.toml"
+    deep.write_text(f"a = {'[' * 3000}{']' * 3000}")
+    with pytest.raises(ScenarioError, match="is nested too deep for a scenario file"):
+        Scenario.load(deep)
+    monkeypatch.setattr(whole_files, "LARGEST", 10)
+    with pytest.raises(ScenarioError, match="it has 6,004 bytes, and at most 10 are read at once"):
+        Scenario.load(deep)
 
 
 @pytest.mark.parametrize(

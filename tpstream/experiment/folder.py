@@ -21,6 +21,7 @@ from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError, TpstreamError
+from tpstream.model.whole_files import read_whole
 from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote
 from tpstream.scenario.overrides import Labelled
@@ -134,10 +135,10 @@ def read_description(folder: Path) -> dict[str, Any]:
     """What the folder says about its study."""
     place = folder / NAME
     try:
-        kept = json.loads(place.read_text(encoding="utf-8"))
+        kept = json.loads(read_whole(place))
         if kept["schema"] != SCHEMA:
             raise StudyError(f"{place}: has schema {kept['schema']}, this tpstream knows {SCHEMA}")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise StudyError(f"{place}: cannot be read; choose another folder, or remove this one") from None
     return {"kind": COMPARISON, "commands": [], **kept}
 

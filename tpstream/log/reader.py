@@ -26,6 +26,7 @@ from tpstream.model.events import (
     spread,
 )
 from tpstream.model.registry import load_object
+from tpstream.model.whole_files import check_ordinary
 
 if TYPE_CHECKING:
     import pandas as pd  # slow to load: imported where a table is made
@@ -311,6 +312,7 @@ def read_log(path: str | Path) -> Log:
     """
     path = Path(path)
     try:
+        check_ordinary(path)
         with path.open("rb") as file:
             start = file.read(8)
         if not start:

@@ -19,6 +19,7 @@ import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
+from tpstream.model.whole_files import check_ordinary, read_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa  # slow to load, so it is imported only where a file is read
@@ -91,9 +92,11 @@ def read_titles(path: Path, key: str) -> list[str]:
 def unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
     """Why a file cannot be read: text in another encoding, such as that of many spreadsheets, is named as such."""
     if path.suffix.lower() != ".parquet":
-        content = path.read_bytes()
         try:
+            content = read_whole(path)
             content.decode()
+        except OSError as wrong:
+            return ScenarioError(f"{where} cannot be read ({wrong.strerror}); give CSV or .parquet")
         except UnicodeDecodeError as wrong:
             line = content.count(b"\n", 0, wrong.start) + 1
             return ScenarioError(f"{where} is not UTF-8 text (line {line:,} of the file); save it as UTF-8")
@@ -103,6 +106,7 @@ def unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
 
 def separator_of(path: Path) -> str:
     """What separates the columns of a CSV file: what its first line has most of; a semicolon if it has one column."""
+    check_ordinary(path)
     with path.open("rb") as file:
         titles = re.sub(r'"[^"]*"', "", file.readline(1 << 20).decode(errors="replace"))
     most = max(SEPARATORS, key=titles.count)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tpstream.model.arrays import Floats
 from tpstream.model.display import counted
 from tpstream.model.errors import PolicyError
+from tpstream.model.whole_files import read_whole
 
 TOLERANCE = 1e-8
 """How far below 0 rounding may bring the smallest eigenvalue of a covariance, as a share of the largest."""
@@ -75,7 +76,7 @@ class PathPrior(BaseModel):
 def load_prior(path: Path) -> PathPrior:
     """The prior of a file that `PathPrior.save` wrote, or that was written by hand."""
     try:
-        return PathPrior.model_validate_json(path.read_text())
+        return PathPrior.model_validate_json(read_whole(path))
     except OSError as error:
         raise PolicyError(
             f"prior: {path} cannot be read: {error.strerror}; write it with fit_prior(...).save"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tpstream.model.errors import ScenarioError, did_you_mean
+from tpstream.model.whole_files import read_whole
 from tpstream.scenario.messages import quote
 
 PACKAGE = Path(__file__).parents[1]
@@ -43,6 +44,8 @@ def find_file(path: str | Path) -> Path:
         return known[str(path)]
     if file.is_dir():
         raise ScenarioError(f"{path}: is a folder; give a scenario file")
+    if file.exists():
+        return file  # a pipe or a device: whoever reads it says so
     beside = {one.stem: one for one in file.parent.glob("*.toml")}
     near = did_you_mean(file.stem if file.suffix == ".toml" else file.name, [*beside, *known])
     for name, one in beside.items():
@@ -53,8 +56,10 @@ def find_file(path: str | Path) -> Path:
 def read_toml(file: Path, what: str = "scenario file") -> dict[str, Any]:
     """The content of a TOML file; `what` it should be is said of one that is something else."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_whole(file).decode("utf-8-sig")
         return tomllib.loads(text)
+    except RecursionError:
+        raise ScenarioError(f"{file}: is nested too deep for a {what}; write it flatter") from None
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its place and permissions") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

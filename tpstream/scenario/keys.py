@@ -23,8 +23,8 @@ class ScenarioKeys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
-    horizon: int = Field(ge=1, description="rounds, i.e. decisions")
-    span: int = Field(ge=1, description="rounds over which a pull pays; a trace implies it")
+    horizon: int = Field(ge=1, le=10_000_000_000, description="rounds, i.e. decisions")
+    span: int = Field(ge=1, le=1_000_000, description="rounds over which a pull pays; a trace implies it")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
     currency: str | None = Field(

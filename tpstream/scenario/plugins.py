@@ -26,6 +26,7 @@ from typing import Any
 from tpstream.log import SINKS
 from tpstream.model.errors import PluginError, did_you_mean
 from tpstream.model.registry import MODELS, Registry, installed, owner_of
+from tpstream.model.whole_files import read_whole
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PythonPolicy, SharedPolicy
 from tpstream.policies.functions import random_fault
@@ -179,7 +180,7 @@ def _read(file: Path, path: str | Path) -> bytes:
     if file.suffix != ".py":
         raise PluginError(f"{path}: is no Python file; a plug-in ends in .py")
     try:
-        return file.read_bytes()
+        return read_whole(file)
     except FileNotFoundError:
         near = did_you_mean(file.name, [one.name for one in file.parent.glob("*.py")])
         raise PluginError(f"{path}: no such file{near}; give the path of a plug-in") from None

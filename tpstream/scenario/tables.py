@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from datetime import date, time
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, cast
 
@@ -20,6 +21,14 @@ from tpstream.scenario.messages import Fields, Location, quote, wrong
 from tpstream.scenario.trial_tables import TrialTable, fields_of_trial
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
+
+LARGEST = 1e15
+"""Of all numbers but the seed: beyond it floats do not tell whole numbers apart."""
+LONGEST_TEXT = 10_000
+DEEPEST = 20
+LONGEST_LIST = 100_000
+MOST = {"arms": 10_000, "policies": 1_000, "delays": 100}
+"""Entries of these lists; the time that a run takes grows faster than they do."""
 
 
 def without_default(schema: JsonDict) -> None:
@@ -234,20 +243,48 @@ def fields_of_table(keys: Mapping[str, Any], location: Location) -> Fields:
     return section.model(kind).model_fields if kind in section.registry.names() else {}
 
 
-def plain(value: object, path: str = "") -> Any:
-    """The value as a TOML file would hold it, from what Python code gives: tuples, NumPy numbers, paths, models."""
+def plain(value: object, path: str = "", depth: int = 0) -> Any:
+    """The value as a TOML file would hold it, from what Python code gives: tuples, NumPy numbers, paths, models.
+
+    Whatever a scenario says passes here first, so what no scenario needs is refused here: numbers too large to be added
+    up, endless texts, lists and nesting.
+    """
     match value:
-        case None | bool() | str() | int() | float():
+        case None | bool() | int() | float() | str():
+            _check_value(value, path)
             return value
-        case Mapping():
-            return {str(key): plain(one, f"{path}.{key}".removeprefix(".")) for key, one in value.items()}
-        case list() | tuple():
-            return [plain(one, f"{path}[{number}]") for number, one in enumerate(value)]
+        case Mapping() | list() | tuple():
+            return _plain_container(value, path, depth)
         case date() | time() | Path():
             return str(value)
         case BaseModel():
-            return value.model_dump(mode="json")
+            return plain(value.model_dump(mode="json"), path, depth)
         case _ if hasattr(value, "tolist"):
-            return plain(value.tolist(), path)
+            return plain(value.tolist(), path, depth)
         case _:
             raise ScenarioError(f"{path}: must be a number, text, true, false, a list or a table, got {quote(value)}")
+
+
+def _plain_container(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], path: str, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise ScenarioError(f"{path[:80]}...: is nested more than {DEEPEST} deep; no key of a scenario is")
+    most = MOST.get(path, LONGEST_LIST)
+    if len(value) > most:
+        raise ScenarioError(f"{path or 'scenario'}: has {len(value):,} entries; at most {most:,} are allowed")
+    if isinstance(value, Mapping):
+        return {str(key): plain(one, f"{path}.{key}".removeprefix("."), depth + 1) for key, one in value.items()}
+    return [plain(one, f"{path}[{number}]", depth + 1) for number, one in enumerate(value)]
+
+
+def _check_value(value: float | str | None, path: str) -> None:
+    """Raise unless a number is finite and not too large, and a text not too long; seeds are no amounts."""
+    if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            raise ScenarioError(f"{path}: is a text of {len(value):,} letters; at most {LONGEST_TEXT:,} are allowed")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ScenarioError(f"{path}: must be a finite number, got {value}")
+    elif value is not None and abs(value) > LARGEST and path != "seed":
+        shown = f"{value:g}" if isinstance(value, float) else f"a number of {value.bit_length() * 0.30103:.0f} digits"
+        raise ScenarioError(
+            f"{path}: {shown} is beyond {LARGEST:g}, up to which times and sums are exact; give a smaller number"
+        )

@@ -22,6 +22,7 @@ from tpstream.model.recorded_files import (
     unreadable,
     with_points,
 )
+from tpstream.model.whole_files import check_ordinary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,6 +162,7 @@ def _encoding_of(path: Path) -> str | None:
     """The encoding of a CSV file by its first bytes, or by whether it is UTF-8; None for Parquet."""
     if path.suffix.lower() == ".parquet":
         return None
+    check_ordinary(path)
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         start = file.read(2)

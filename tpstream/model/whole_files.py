@@ -1,0 +1,37 @@
+"""Files that are read: only ordinary ones, and those that are read whole only up to a size.
+
+A pipe would block, a device such as /dev/zero never ends. What is wrong is an OSError, like a missing file, so that
+whoever reads tells it in the same line.
+"""
+
+import errno
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+LARGEST = 50_000_000
+"""Bytes of a file that is read whole."""
+
+
+def check_ordinary(path: Path) -> int:
+    """The size of a file; raises OSError unless it is an ordinary one."""
+    status = path.stat()
+    if S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if not S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, no ordinary file", str(path))
+    return status.st_size
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of an ordinary file that is not too large.
+
+    Examples
+    --------
+    >>> read_whole(Path("/dev/zero"))
+    Traceback (most recent call last):
+    OSError: [Errno 22] it is a pipe or a device, no ordinary file: '/dev/zero'
+    """
+    size = check_ordinary(path)
+    if size > LARGEST:
+        raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {LARGEST:,} are read at once", str(path))
+    return path.read_bytes()
