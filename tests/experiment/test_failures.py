@@ -15,8 +15,8 @@ from studies import TOML, small
 from tpstream import Scenario, compare, read_log, sweep
 from tpstream.cli.app import main
 from tpstream.engines import draws
-from tpstream.experiment.compare import how_to_repeat
 from tpstream.experiment.plan import make_cell
+from tpstream.experiment.summaries import how_to_repeat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import StudyError
 from tpstream.model.events import Events

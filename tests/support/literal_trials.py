@@ -101,15 +101,15 @@ def decisions(told: list[Told], setting: Setting) -> dict[str, float]:
             found[f"final_{name}"] = fmean(any(arm in group for arm in one.final_claims) for one in told)
     found["none_selected"] = fmean(one.chosen == -1 for one in told)
     found["stopped"] = fmean(one.stopped for one in told)
-    found["wrong_incomplete"] = fmean(differs(one.run, "known") for one in told)
-    found["reversed"] = fmean(differs(one.run, "final") for one in told if one.stopped)
+    found["wrong_incomplete"] = fmean(differs(one, "known") for one in told)
+    found["reversed"] = fmean(differs(one, "final") for one in told if one.stopped)
     return found
 
 
-def differs(run: dict[str, Any], other: str) -> bool:
-    """Whether a trial's conclusion at the stop is another than this one."""
-    pairs = [(int(run[f"{before}conclusion"]), int(run[f"{before}selected"])) for before in ("", f"{other}_")]
-    return pairs[0] != pairs[1]
+def differs(told: Told, other: str) -> bool:
+    """Whether a trial's decision is another than this conclusion."""
+    run = told.run
+    return (told.decision, told.chosen) != (int(run[f"{other}_conclusion"]), int(run[f"{other}_selected"]))
 
 
 def amounts(runs: list[dict[str, Any]]) -> dict[str, float]:

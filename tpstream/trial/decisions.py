@@ -46,6 +46,11 @@ NAMES = (
     "pulls",
 )
 """The measures of a run that are needed here; looks/monitor.py says what they are."""
+WHOLE = (
+    *("look_verdict", "final_verdict", "stop_look", "patients"),
+    *(f"{when}{what}" for when in ("", "final_", "known_") for what in ("conclusion", "selected")),
+)
+"""Those that are whole numbers, though runs report them as floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +143,10 @@ class SimulatedTrials:
         return found
 
     def _differs(self, other: str) -> Bools:
-        """Whether a trial's conclusion at the stop is another than this one, which has a name of its own."""
+        """Whether a trial's decision is another than this conclusion, which has a name of its own."""
         measures = self.measures
-        word = measures["conclusion"] != measures[f"{other}_conclusion"]
-        return np.asarray(word | (measures["selected"] != measures[f"{other}_selected"]))
+        word = self.decision != measures[f"{other}_conclusion"]
+        return np.asarray(word | (self.selected != measures[f"{other}_selected"]))
 
     @property
     def reversed(self) -> Bools:
@@ -180,4 +185,5 @@ def stack(
         for name in names:
             found[name].append(measures[name])
     stacked = {name: np.stack(values) if values else np.empty(0) for name, values in found.items()}
+    stacked |= {name: stacked[name].astype(np.int64) for name in WHOLE}
     return SimulatedTrials(design, truth, comparison, horizon, records.runs, stacked)

@@ -67,7 +67,9 @@ def design_figure(path: str | Path | None, found: "OperatingCharacteristics") ->
         handles = {
             label: handle for axes in panels for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True)
         }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower left", frameon=False, ncols=len(handles))
+        ordered = [label for label in map(_legend, SHADES) if label in handles]
+        marks = [handles[label] for label in ordered]
+        figure.legend(marks, ordered, loc="outside lower left", frameon=False, ncols=len(ordered))
         _name_arms(panels, shown)
     return figure
 
