@@ -133,6 +133,12 @@ class CriticalValues:
         return float(ndtr(-critical)) if self._design.rules[number].method == "fisher" else critical
 
 
+@lru_cache(maxsize=32)
+def critical_values(design: Design) -> CriticalValues:
+    """The critical values of a design; computed once in a process."""
+    return CriticalValues(design)
+
+
 LEAST_DELAYED = 1e-4
 """A pipeline with less of the information than this does not count."""
 STEP = 1 / 64

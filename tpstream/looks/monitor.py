@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.looks.analysis import Moments, outcome_sums
-from tpstream.looks.critical_values import CriticalValues
+from tpstream.looks.critical_values import critical_values
 from tpstream.looks.design import Design, Reason
 from tpstream.looks.patients import add_events, no_patients
 from tpstream.looks.proportions import over_root
@@ -98,7 +98,7 @@ class Monitor:
 
     def __init__(self, design: Design, cuts: Floats, decisions: Floats) -> None:
         self.design, self.cuts, self.decisions = design, cuts, decisions
-        self.critical = CriticalValues(design)
+        self.critical = critical_values(design)
         self.patients = no_patients(design)
         self.is_open: Bools = np.ones(design.arms, dtype=np.bool_)
         """The arms that are not closed."""

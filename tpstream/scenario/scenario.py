@@ -284,7 +284,11 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
 
     def design(self) -> Design | None:
         """The design of the trial, as the table `[trial]` describes it; None if there is none."""
-        return None if self.trial is None else self._trial.design()
+        return None if self.trial is None else self._design
+
+    @cached_property
+    def _design(self) -> Design:
+        return self._trial.design()
 
     @cached_property
     def _trial(self) -> TrialBuilder:
