@@ -35,7 +35,8 @@ class EventBuffers:
         self._narrow = max(problem.horizon, problem.span, problem.arms) < NARROW
         self._seq = 0
         self._lent: deque[tuple[EventColumns, Events, Loans]] = deque()
-        self.columns = self._make(EVENTS)
+        # A short run gets no more room than it may fill, which takes long to make.
+        self.columns = self._make(min(EVENTS, (problem.horizon + 1) * (3 * problem.span + 2)))
         """The columns that are to be filled now."""
 
     def publish(self, events: int, pulls: int = 0) -> None:

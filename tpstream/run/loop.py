@@ -35,6 +35,7 @@ from tpstream.scenario.scenario import Scenario
 from tpstream.timing.pipeline import due_decisions
 
 if TYPE_CHECKING:
+    from tpstream.run.looks import TrialRun  # loaded only for trials
     from tpstream.run.watch import WatchedRun  # loaded only for runs that are watched
 
 
@@ -223,7 +224,7 @@ class StartedRun(NamedTuple):
     batches: Iterator[Ints]
     """The arms of the rounds."""
     measures: Callable[[], Measures]
-    """Numbers of the policy's own, by name, at the end."""
+    """Measures of the policy's own and of a trial's monitor, by name, at the end."""
     watched: "WatchedRun | None" = None
     """Takes the arms of every batch, for a page that shows the run."""
 
@@ -236,7 +237,7 @@ def _open_draws(
         return Draws(world, readers=policies), [None] * policies
     from tpstream.run.money import open_accounts  # noqa: PLC0415 (most worlds do not need it)
 
-    return open_accounts(world, policies, rounds)
+    return open_accounts(world, policies, rounds, from_events=scenario.trial is not None)
 
 
 def start_run(
@@ -254,6 +255,8 @@ def start_run(
     one, and the sinks are entered here and left with the stack. Those of the `measures` that need the events hear them.
     """
     world = replace(draws.world, timing=scenario.build_timing())
+    trial = _open_trial(scenario, world)
+    world = world if trial is None else trial.world
     watched, reader = None, DrawsReader(draws)
     if options.live is not None:
         from tpstream.run.watch import RecentBlocks  # noqa: PLC0415 (only for runs that are watched)
@@ -262,6 +265,8 @@ def start_run(
         watched = options.live.watch(choice.label, world, describe)
         reader = RecentBlocks(draws)
     details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
+    if trial is not None and options.log is not None and details != ("pulls",):
+        details = ("indices", "probabilities") if "indices" in details else ("probabilities",)
     optional = tuple(column for detail in details for column in DETAIL_COLUMNS.get(detail, ()))
     engine = open_engine(
         options.engine,
@@ -272,12 +277,14 @@ def start_run(
         draws=reader,
         optional=optional,
         debug=options.debug,
+        pauses=None if trial is None else trial.pauses,
     )
+    reported = partial(_reported, engine, trial)
     for name, subscriber in measures.subscribers if measures is not None else ():
         engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
         _attach(watched, engine, reader)
-        return StartedRun(engine.round_batches(), partial(_policy_measures, engine), watched)
+        return StartedRun(_batches(engine, trial, choice), reported, watched)
     header = make_header(scenario, choice, world.seed, world.run, details)
     pulls_only = Bus()
     if path is not None and options.log is not None:
@@ -286,12 +293,26 @@ def start_run(
     for sink in options.sinks:
         stack.enter_context(_subscribed(sink, engine.bus, header))
     _attach(watched, engine, reader)
-    batches = engine.round_batches()
+    batches = _batches(engine, trial, choice)
     if not pulls_only.names:
-        return StartedRun(batches, partial(_policy_measures, engine), watched)
+        return StartedRun(batches, reported, watched)
     # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
-    published = _publish_pulls(replace(world, timing=scenario.build_timing()), batches, pulls_only)
-    return StartedRun(published, partial(_policy_measures, engine), watched)
+    fresh = world if trial is not None else replace(world, timing=scenario.build_timing())
+    return StartedRun(_publish_pulls(fresh, batches, pulls_only), reported, watched)
+
+
+def _open_trial(scenario: Scenario, world: World) -> "TrialRun | None":
+    """The looks of a run, if the scenario is a trial's."""
+    design = scenario.design()
+    if design is None:
+        return None
+    from tpstream.run.looks import TrialRun  # noqa: PLC0415 (most worlds do not need it)
+
+    return TrialRun(design, world)
+
+
+def _batches(engine: Engine, trial: "TrialRun | None", choice: PolicyChoice) -> Iterator[Ints]:
+    return engine.round_batches() if trial is None else trial.start(engine, choice.label)
 
 
 def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader) -> None:
@@ -300,8 +321,10 @@ def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader) -
         watched.attach(engine, reader)
 
 
-def _policy_measures(engine: Engine) -> Measures:
-    return {name: np.array(number) for name, number in engine.policy_measures().items()}
+def _reported(engine: Engine, trial: "TrialRun | None") -> Measures:
+    """What is reported at the end: by the monitor of a trial, and by the policy."""
+    found = {} if trial is None else trial.monitor.values()
+    return found | {name: np.array(number) for name, number in engine.policy_measures().items()}
 
 
 def make_header(

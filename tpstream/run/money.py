@@ -88,9 +88,14 @@ class PullAccount:
         return {"earned": self._earned, "outstanding": self._outstanding, "late": np.zeros(rows), "lost_parts": lost}
 
 
-def open_accounts(world: World, policies: int, rounds: Ints) -> tuple[Draws, Sequence[EventAccount | PullAccount]]:
-    """The draws of a run, with all readers that they need, and the account of each policy."""
-    if not world.timing.plain:
+def open_accounts(
+    world: World, policies: int, rounds: Ints, *, from_events: bool = False
+) -> tuple[Draws, Sequence[EventAccount | PullAccount]]:
+    """The draws of a run, with all readers that they need, and the account of each policy.
+
+    `from_events`: also in the paper's world, as for a run that may end before its horizon.
+    """
+    if from_events or not world.timing.plain:
         return Draws(world, readers=policies), [EventAccount(world, rounds) for _ in range(policies)]
     draws = Draws(world, readers=2 * policies)  # each policy, and its account
     return draws, [PullAccount(draws, rounds) for _ in range(policies)]
