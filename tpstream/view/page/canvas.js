@@ -2,6 +2,7 @@
 
 const state = { from: 0, to: 1, begin: 0, end: 1, arm: null, log: 0, pull: null, hover: null, print: false };
 const panels = [];
+const PAPER = [720, 350]; // pixels of a figure on a printed page, alone and as one of two
 let page = null;
 let waiting = false;
 
@@ -47,6 +48,7 @@ function ticks(low, high, count) {
 function tickText(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(4)).toLocaleString("en")} M`;
+  if (size >= 1e3 && !Number.isInteger(value)) return value.toLocaleString("en", { maximumFractionDigits: 3 });
   return size >= 1e4 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : short(value);
 }
 
@@ -64,7 +66,8 @@ class Panel {
   time(x) { return this.from + ((x - this.left) / this.width) * (this.to - this.from); }
   value(y) { return this.low + ((this.top + this.height - y) / this.height) * (this.high - this.low); }
   draw() {
-    const width = this.canvas.clientWidth, height = this.spec.height, ratio = Math.min(devicePixelRatio || 1, 3);
+    const shown = this.canvas.clientWidth, ratio = state.print ? 2 : Math.min(devicePixelRatio || 1, 3), { height } = this.spec;
+    const width = state.print ? PAPER[this.node.parentElement.classList.length > 1 ? 1 : 0] : shown; // so that texts on paper are as large as others
     if (!width) return;
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
@@ -92,6 +95,7 @@ class Panel {
     ink.clip();
     this.spec.draw(this);
     if (!this.spec.fixed) this.marks();
+    if (this.spec.legend) this.spec.legend(this);
     ink.restore();
   }
   axes() {

@@ -182,11 +182,11 @@ function perArmSpec(title, name, none, range) {
 function middleRange(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   if (!sorted.length) return [0, 1];
-  const low = sorted[Math.floor(sorted.length * 0.005)], high = sorted[Math.min(Math.floor(sorted.length * 0.98), sorted.length - 1)], room = (high - low || Math.abs(high) || 1) * 0.08;
+  const low = sorted[Math.floor(sorted.length * 0.005)], high = sorted[Math.min(Math.floor(sorted.length * 0.98), sorted.length - 1)], room = (high - low || Math.abs(high) || 1) * 0.12;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
 const meanSpec = (log) => ({
-  title: `Mean of what closed pulls paid so far (${log.reward}), with 95 % interval`, height: 210,
+  title: `Mean of what closed pulls paid so far (${log.reward}), with 95\u00a0% interval`, height: 210,
   range: () => ofAll((one) => middleRange(chosen(one).flatMap((arm) => edges(one).flatMap((b) => { const [mean, reach] = closedMean(one, arm, b); return one.total("count.closed", arm)[b] > 1 ? [mean - reach, mean + reach] : [mean]; })))),
   draw: (panel) => {
     const { log: one } = panel, bins = edges(one);
@@ -238,12 +238,18 @@ const regretFigure = {
   panels: () => [{
     title: "Pseudo-regret so far", name: () => `Pseudo-regret so far${page.logs.some(parting) ? "; vertical lines: the first decision that differs from the first log's" : ""}`, height: 230,
     range: () => extent(page.logs.map((log) => edges(log).map((b) => log.regret()[b]))),
-    draw: (panel) => page.logs.forEach((log, number) => {
-      const colour = logColour(number, panel.colours.dark), { ink } = panel, top = panel.top + 28 + 17 * number;
-      ink.fillStyle = colour;
+    legend: (panel) => page.logs.forEach((log, number) => {
+      const { ink, colours } = panel, top = panel.top + 28 + 17 * number, text = `${log.label}: ${short(log.regret()[log.time.bins])}`;
+      ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
+      ink.fillStyle = colours.back; ink.globalAlpha = 0.85;
+      ink.fillRect(panel.left + 7, top - 9, Math.min(ink.measureText(text).width, panel.width / 2) + 30, 18);
+      ink.globalAlpha = 1; ink.fillStyle = logColour(number, colours.dark);
       ink.fillRect(panel.left + 10, top - 2, 18, 4);
-      ink.fillStyle = panel.colours.text; ink.font = "13px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
-      ink.fillText(`${log.label}: ${short(log.regret()[log.time.bins])}`, panel.left + 34, top, panel.width / 2);
+      ink.fillStyle = colours.text;
+      ink.fillText(text, panel.left + 34, top, panel.width / 2);
+    }),
+    draw: (panel) => page.logs.forEach((log, number) => {
+      const colour = logColour(number, panel.colours.dark);
       panel.line(edges(log).map((b) => [log.edge(b), log.regret()[b]]), colour, { width: 2.2 });
       const found = parting(log);
       if (found) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });

@@ -64,10 +64,12 @@ function buildArms() {
   byId("arms").append(...buttons);
 }
 function buildFigure(figure) {
-  const logs = figure.single ? page.logs.slice(0, 1) : page.logs, grid = element("div", { class: `panels${logs.length > 1 ? " several" : ""}` });
+  const logs = figure.single ? page.logs.slice(0, 1) : page.logs, across = logs.length > 1 ? (logs.length === 2 || logs.length === 4 ? " two" : " three") : "", rows = element("div");
   const own = [], about = element("p", { class: "quiet" });
   const specs = logs.map((log) => ((figure.missing && figure.missing(log)) ? [] : figure.panels(log)));
   for (let row = 0; row < Math.max(...specs.map((list) => list.length)); row++) {
+    const grid = element("div", { class: `panels${across}` });
+    rows.append(grid);
     logs.forEach((log, number) => {
       const spec = specs[number][row];
       if (!spec) { grid.append(element("div")); return; }
@@ -89,7 +91,7 @@ function buildFigure(figure) {
     });
     section.append(element("div", { class: "choices" }, ...buttons));
   }
-  section.append(grid);
+  section.append(rows);
   for (const log of logs.filter((one) => !(figure.missing && figure.missing(one)))) section.append(lazyTable(logs.length > 1 ? `Table: ${log.label}` : "Table", () => fillTable(figure.table(log))));
   byId("main").append(section);
 }
