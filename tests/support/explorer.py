@@ -15,7 +15,8 @@ from studies import KEYS
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter
-from tpstream.model.events import Events
+from tpstream.looks.design import Reason
+from tpstream.model.events import Events, Kind
 
 FLAGS = (
     "--no-sandbox",
@@ -60,6 +61,26 @@ def written(path: Path, events: Events | None = None, header: Header | None = No
         if events is not None:
             writer.hear(events)
     return read_log(path)
+
+
+def with_looks(events: Events, *stops: tuple[float, float, dict[int, tuple[Reason, bool]]]) -> Events:
+    """These events and looks among them: the time of each, that of its decision, and why arms were closed by it.
+
+    At each look arm n has counted 10 (n + 1) patients, with an estimate of n / 4.
+    """
+    arms, rows = int(events.arm.max()) + 1, []
+    for number, (time, decided, closed) in enumerate(stops, 1):
+        for arm in range(arms):
+            rows += [(time, Kind.LOOK, number, arm, 0, 10.0 * (arm + 1)), (time, Kind.LOOK, number, arm, 1, arm / 4)]
+        for arm, (reason, selected) in closed.items():
+            rows.append((decided, Kind.STOPPED, number, arm, reason, float(selected)))
+    names = ("time", "kind", "pull", "arm", "part", "value")
+    added = {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    columns = {name: np.concatenate([getattr(events, name), added[name]]) for name in names}
+    order = np.argsort(columns["time"], kind="stable")
+    columns = {name: column[order].astype(getattr(events, name).dtype) for name, column in columns.items()}
+    rounds = np.cumsum(columns["kind"] == Kind.PULL)
+    return Events(seq=np.arange(len(order)), round=rounds, **columns)
 
 
 def chromium() -> str | None:

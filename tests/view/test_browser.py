@@ -13,13 +13,14 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
-from explorer import FLAGS, chromium, written
+from explorer import FLAGS, chromium, with_looks, written
 from log_samples import make_header
 from playwright.sync_api import Page, sync_playwright
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, read_log, simulate
 from tpstream.log.reader import Log
+from tpstream.looks.design import Reason
 from tpstream.view.explorer import view
 
 pytestmark = [
@@ -33,6 +34,16 @@ SHADES = """canvas => {
     return seen.size;
 }"""
 """The number of colours on a canvas."""
+
+
+LATE = """canvas => {
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set();
+    for (let i = 0; i < data.length; i += 4)
+        if (data[i] === 0xb3 && data[i + 1] === 0x26 && data[i + 2] === 0x1e) seen.add((i / 4) % canvas.width);
+    return [...seen];
+}"""
+"""Where across a canvas there is the colour of what is late or stopped."""
 
 
 @dataclass
@@ -218,7 +229,7 @@ def test_a_hostile_log_does_nothing(show: Show, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(show: Show, log: Log, scheme: str) -> None:
-    """The page follows the system: text and canvas are dark on light or light on dark; the button changes both."""
+    """Text and canvas are dark on light or light on dark, as the system is; the button changes both, paper is light."""
     shown = show(log, scheme=scheme)
     corner = (
         """() => [...document.querySelector("canvas").getContext("2d").getImageData(2, 2, 1, 1).data].slice(0, 3)"""
@@ -228,6 +239,13 @@ def test_light_and_dark(show: Show, log: Log, scheme: str) -> None:
     shown.page.wait_for_timeout(150)
     second = sum(shown.page.evaluate(corner))
     assert (first > 600, second > 600) == ((True, False) if scheme == "light" else (False, True))
+    shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown.page.emulate_media(media="print", color_scheme=scheme)
+    assert sum(shown.page.evaluate(corner)) > 600
+    canvas = shown.page.locator("canvas").first
+    assert canvas.evaluate("one => getComputedStyle(one.closest('section')).color") == "rgb(0, 0, 0)"
+    stretched = canvas.evaluate("one => one.clientWidth / one.clientHeight / (one.width / one.height)")
+    assert stretched == pytest.approx(1, rel=0.02)
 
 
 def test_a_phone(show: Show, log: Log) -> None:
@@ -251,6 +269,24 @@ def test_two_logs_side_by_side(show: Show, log: Log, tmp_path: Path) -> None:
     assert boxes[0]["x"] < boxes[1]["x"]
     parting = int((one != two).argmax()) + 1
     assert f"“uniform” first decides otherwise than “tp-ucb-fr” in pull {parting}." in shown.text("#regret p")
+
+
+def test_looks_are_marked(show: Show, tmp_path: Path) -> None:
+    """Lines at the looks and decisions, in the figures that have the time as their axis; words in header and table."""
+    simulate(Scenario(**KEYS), "uniform", log=tmp_path / "run.arrows")
+    run = read_log(tmp_path / "run.arrows")
+    closed = {0: (Reason.INFERIORITY, False), 1: (Reason.INFERIORITY, False), 2: (Reason.SUPERIORITY, True)}
+    shown = show(written(tmp_path / "looks.jsonl", with_looks(run.join(), (20, 35, closed)), run.header))
+    words = "at round 35, after look 1, the trial stopped with “high” (superiority)"
+    assert words in shown.text("#about")
+    assert words in str(shown.page.locator("#allocation canvas").get_attribute("aria-label"))
+    for section in ("reward", "allocation", "belief"):  # the line of the stop is the only thing in this colour
+        places = shown.page.locator(f"#{section} canvas").first.evaluate(LATE)
+        assert len(places) == 1, section
+        assert 0.5 < places[0] / 1168 < 0.65
+    details = shown.page.locator("#allocation details").nth(1)
+    details.locator("summary").click()
+    assert details.locator("tbody td").all_inner_texts() == ["1", "20", "10", "0", "20", "0.25", "30", "0.5", words]
 
 
 def test_a_picture_can_be_saved(show: Show, log: Log, tmp_path: Path) -> None:

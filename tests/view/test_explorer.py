@@ -11,15 +11,16 @@ import msgspec
 import numpy as np
 import pytest
 from command import Command, tpstream
-from explorer import HOSTILE, unpack, written
+from explorer import HOSTILE, unpack, with_looks, written
 from log_samples import make_events, make_header
 from markupsafe import escape
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, read_log, simulate
 from tpstream.log.writer import convert
+from tpstream.looks.design import Reason
 from tpstream.model.errors import LogError
-from tpstream.model.events import Events
+from tpstream.model.events import Events, Kind
 from tpstream.view.explorer import MOST_LOGS, view
 
 __all__ = ["tpstream"]
@@ -160,6 +161,29 @@ def test_the_first_decision_that_differs(tmp_path: Path) -> None:
     expected = int(np.argmax(one != other)) + 1
     assert [log["divergence"] and log["divergence"]["pull"] for log in about["logs"]] == [None, expected]
     assert expected in arrays["1.parts.pull"]
+
+
+def test_looks_are_told_in_words_and_numbers(tmp_path: Path) -> None:
+    """Of every look: what it counted, which arms it closed and why, whether the trial stopped; the header says it."""
+    simulate(Scenario(**KEYS), "uniform", log=tmp_path / "run.jsonl")
+    run = read_log(tmp_path / "run.jsonl")
+    worse, better = (Reason.INFERIORITY, False), (Reason.SUPERIORITY, True)
+    events = with_looks(run.join(), (20, 25, {0: worse}), (30, 30, {}), (40, 45, {1: worse, 2: better}))
+    log = written(tmp_path / "looks.jsonl", events, run.header)
+    about, _ = unpack(view([log]).text)
+    first, second, last = about["logs"][0]["looks"]
+    assert (first["time"], first["decided"], first["ends"], first["label"]) == (20, 25, False, "low closed")
+    assert (first["counted"], first["estimate"]) == ([10, 20, 30], [0, 0.25, 0.5])
+    assert (second["closed"], second["decided"], second["text"]) == ([], None, "no arm was closed")
+    assert (last["ends"], last["label"]) == (True, "stop: high")
+    words = dict(about["logs"][0]["facts"])["looks"]
+    assert words == (
+        "3 looks; at round 25, after look 1, “low” (inferiority) was closed; "
+        "at round 45, after look 3, the trial stopped with “high” (superiority)"
+    )
+    broken = events.columns() | {"part": np.where(events.kind == Kind.STOPPED, 9, events.part)}
+    with pytest.raises(LogError, match="part 9; reasons are 1 to 5"):
+        view([written(tmp_path / "broken.jsonl", Events(**broken), log.header)])
 
 
 def test_a_page_shows_a_limited_number_of_logs(path: Path) -> None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.log.schema import Header
 from tpstream.log.sparse import nominal_times
+from tpstream.looks.design import Reason
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, Columns, Events, pull_events
+from tpstream.model.events import CLOSED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, STOPPED, Columns, Events, pull_events
 from tpstream.model.pull_rows import longer
 from tpstream.view.axis import Axis, merge_pairs
 
@@ -28,6 +29,9 @@ PER_ARM = ("indices", "probabilities")
 """What a log may have for every arm at a decision."""
 NEEDED = ("time", "kind", "pull", "arm", "part", "value", "shown", *PER_ARM)
 """The columns that are used."""
+LOOK_COLUMNS = ("time", "kind", "pull", "arm", "part", "value")
+MOST_LOOKS = 10_000
+"""Events about looks that are kept; more cannot be seen."""
 KINDS = len(KIND_NAMES)
 LARGEST_TIME, LARGEST_VALUE = 1e15, 1e100
 """Beyond these, sums and differences of numbers mean nothing any more."""
@@ -184,6 +188,8 @@ class Aggregate:
         """By age at arrival, and by how long after its nominal time a part arrived."""
         self.pulls = PullRows()
         self.due = nominal_times(header)
+        self.looks: list[tuple[Any, ...]] = []
+        """The events about looks, a tuple of `LOOK_COLUMNS` for each."""
         self._waiting: list[Events] = []
         self._waiting_events = 0
 
@@ -206,17 +212,24 @@ class Aggregate:
             return
         self._check(columns, columns["kind"] == PULL)
         self.events += len(columns["kind"])
+        self.reach(columns["time"])
+        self._note_looks(columns)
         columns = pull_events(columns)
         if not len(columns["kind"]):
             return
         is_pull, times = columns["kind"] == PULL, columns["time"]
-        self.reach(times)
         if is_pull.any():
             self.pulls.begin(times[is_pull], columns["arm"][is_pull], weight)
             for heat in (self.ages, self.delays):
                 heat.fit_times(times[is_pull])
         self._add_bins(columns, is_pull, weight)
         self._add_parts(columns, weight)
+
+    def _note_looks(self, columns: Columns) -> None:
+        """Keep the events about looks one by one: they are few."""
+        chosen = np.flatnonzero(columns["kind"] >= LOOK)[: MOST_LOOKS - len(self.looks)]
+        if len(chosen):
+            self.looks += zip(*(columns[name][chosen].tolist() for name in LOOK_COLUMNS), strict=True)
 
     def reach(self, times: Floats) -> None:
         """Make room for these times."""
@@ -261,6 +274,7 @@ class Aggregate:
                 of_pull & ((columns["part"] < 0) | (columns["part"] > self.header.span)),
                 f"the span is {self.header.span}",
             ),
+            ("part", (columns["kind"] == STOPPED) & ~np.isin(columns["part"], list(Reason)), "reasons are 1 to 5"),
         ):
             if wrong.any():
                 place = int(np.argmax(wrong))

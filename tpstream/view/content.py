@@ -9,6 +9,7 @@ from tpstream.figures.style import COLOURS, OTHERS
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
 from tpstream.view.aggregate import MOST_LAYERS, PER_ARM, Aggregate, Heat
+from tpstream.view.looks import Looks
 from tpstream.view.packing import Block
 from tpstream.view.pulls import PullParts
 from tpstream.view.words import Units, clean, scenario_name
@@ -62,6 +63,8 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         **{name: bool(aggregate.arm_counts[name].any()) for name in PER_ARM},
         "due": aggregate.due.tolist(),
         "weight": aggregate.pulls.average_weight(),
+        "looks": Looks(aggregate).described(),
+        "look_arms": [clean(name) or f"arm {arm}" for arm, name in enumerate(header.arms[:MOST_LAYERS])],
     }
 
 

@@ -6,6 +6,7 @@ from tpstream.log.reader import Log
 from tpstream.model.errors import LogError
 from tpstream.view.aggregate import NEEDED, Aggregate
 from tpstream.view.content import ARM_COLOURS, add_arrays, describe
+from tpstream.view.looks import Looks
 from tpstream.view.packing import Block
 from tpstream.view.pages import Page, make_page
 from tpstream.view.pulls import choose, read_batches, read_parts, summarised
@@ -55,7 +56,7 @@ def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
         described.append(
             {
                 **describe(aggregate),
-                "facts": facts(log, aggregate),
+                "facts": [*facts(log, aggregate), *Looks(aggregate).facts()],
                 "step": step,
                 "divergence": apart[number],
                 "notes": notes(log, aggregate, len(rows), step, len(chosen)),

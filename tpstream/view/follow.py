@@ -18,6 +18,7 @@ from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.explorer import MOST_LOGS
 from tpstream.view.live import LiveState
+from tpstream.view.looks import Looks
 from tpstream.view.pulls import KeptParts, count_open, read_batches
 from tpstream.view.words import clean, divergence, header_facts
 
@@ -120,6 +121,7 @@ class FollowedLog:
         facts = [
             *header_facts(self.header),
             ("events", f"{aggregate.events:,} so far"),
+            *Looks(aggregate).facts(),
             ("file", clean(self.path.name)),
         ]
         note = (

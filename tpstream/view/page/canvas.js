@@ -52,6 +52,12 @@ function tickText(value) {
   return size >= 1e4 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : short(value);
 }
 
+// The marks of a trial: looks, and what they decided: [time, name, whether the trial stopped, in words].
+function lookMarks(log) {
+  const found = log.looks.flatMap((look) => [[look.time, `look ${look.number}`, false, `look ${look.number}: data up to here`], ...(look.closed.length ? [[look.decided, look.label, look.ends, look.text]] : [])]);
+  return found.sort((a, b) => a[0] - b[0]);
+}
+
 class Panel {
   // `spec`: title, unit, height, range(panel) -> [low, high], draw(panel), tip(panel, time, value) -> rows, label() -> text.
   constructor(log, spec) {
@@ -136,6 +142,8 @@ class Panel {
       const x = Math.round(this.x(time)) + 0.5;
       ink.beginPath(); ink.moveTo(x, this.top); ink.lineTo(x, this.top + this.height); ink.stroke(); ink.setLineDash([]);
     };
+    if (!this.spec.single) for (const [time, , strong] of lookMarks(this.log)) line(time, strong ? colours.late : colours.text, strong ? [7, 3] : [2, 3]);
+    if (this.spec.namesLooks) this.nameLooks();
     if (state.hover !== null) line(state.hover, colours.quiet, [3, 3]);
     if (state.pull && state.pull.log === this.log.number && state.pull.time !== undefined) {
       line(state.pull.time, colours.text, []);
@@ -149,6 +157,19 @@ class Panel {
       ink.fillStyle = colours.text; ink.globalAlpha = 0.12;
       ink.fillRect(Math.min(this.drag[0], this.drag[1]), this.top, Math.abs(this.drag[1] - this.drag[0]), this.height);
       ink.globalAlpha = 1;
+    }
+  }
+  // Name the marks of looks at the foot of the panel, in up to four rows; a name that would lie on another one is left out.
+  nameLooks() {
+    const { ink, colours } = this, free = [-Infinity, -Infinity, -Infinity, -Infinity];
+    ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
+    for (const [time, text] of lookMarks(this.log).filter(([at]) => at >= this.from && at <= this.to)) {
+      const shown = text.length > 28 ? `${text.slice(0, 27)}…` : text, size = ink.measureText(shown).width, x = this.x(time), left = x + size + 8 > this.left + this.width ? x - size - 5 : x + 4, row = free.findIndex((end) => end < left - 4);
+      if (row < 0 || left < this.left) continue;
+      free[row] = left + size;
+      const y = this.top + this.height - 9 - 15 * row;
+      ink.fillStyle = colours.back; ink.globalAlpha = 0.85; ink.fillRect(left - 2, y - 7, size + 4, 14); ink.globalAlpha = 1;
+      ink.fillStyle = colours.text; ink.fillText(shown, left, y);
     }
   }
   listen() {
@@ -173,7 +194,8 @@ class Panel {
   tip(event) {
     const box = document.getElementById("tip"), time = this.time(event.offsetX);
     if (!this.spec.tip || time < this.from || time > this.to) { box.hidden = true; return; }
-    box.replaceChildren(...this.spec.tip(this, time, this.value(event.offsetY)).map(([text, colour]) => {
+    const near = this.spec.single ? [] : lookMarks(this.log).filter(([at]) => Math.abs(this.x(at) - event.offsetX) < 5).map(([, , , text]) => [text]);
+    box.replaceChildren(...[...this.spec.tip(this, time, this.value(event.offsetY)), ...near].map(([text, colour]) => {
       const row = element("div", {});
       if (colour) { const dot = element("i"); dot.style.background = colour; row.append(dot); }
       row.append(text);

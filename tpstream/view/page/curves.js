@@ -119,9 +119,9 @@ const percent = (value) => (Number.isNaN(value) ? "–" : `${(100 * value).toFix
 
 const allocation = {
   id: "allocation", title: "Allocation: which arms were pulled",
-  about: () => "The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.",
+  about: (log) => `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${log.looks.length ? " Vertical lines: looks into the trial, at the time up to which they know the data, and what they decided." : ""}`,
   panels: () => [{
-    title: "Share of decisions, by arm", height: 190, tickText: (value) => `${Math.round(value * 100)} %`,
+    title: "Share of decisions, by arm", height: 190, namesLooks: true, tickText: (value) => `${Math.round(value * 100)} %`,
     range: () => [0, 1],
     draw: (panel) => {
       const { log, ink } = panel;
@@ -144,8 +144,12 @@ const allocation = {
       const names = chosen(log).filter((arm) => shareIn(log, arm, ...pair) > 0);
       return [[`${log.unit || "time"} ${short(log.edge(pair[0]))} to ${short(log.edge(pair[1]))}`], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
     },
-    label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.`,
+    label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.${panel.log.looks.filter((look) => look.closed.length).map((look) => ` Look ${look.number}: ${look.text}.`).join("")}`,
   }, ...(page.logs.some((log) => log.probabilities) ? [{ ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]), tickText: (value) => `${Math.round(value * 100)} %` }] : [])],
+  extra: (log) => (log.looks.length ? ["Table of the looks", {
+    head: ["look", log.unit || "time", ...log.look_arms.flatMap((name) => [`${name}: counted`, "estimate"]), "decision"],
+    rows: log.looks.map((look) => [look.number, short(look.time), ...look.counted.flatMap((number, arm) => [short(number), short(look.estimate[arm])]), look.text]),
+  }] : null),
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: pulls so far`, "share since the row above"])],
     rows: sampleEdges(log).map((b, i, all) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("count.pulls", arm)[b]), percent(shareIn(log, arm, i ? all[i - 1] : log.bin(state.from), b))])]),
@@ -236,7 +240,7 @@ const regretFigure = {
   id: "regret", title: "The logs compared: pseudo-regret of each", single: true,
   about: () => `What was lost in expectation by pulling other arms than the best one, from the means in the headers. ${page.logs.slice(1).map(partingWords).join(" ")}`,
   panels: () => [{
-    title: "Pseudo-regret so far", name: () => `Pseudo-regret so far${page.logs.some(parting) ? "; vertical lines: the first decision that differs from the first log's" : ""}`, height: 230,
+    title: "Pseudo-regret so far", single: true, name: () => `Pseudo-regret so far${page.logs.some(parting) ? "; vertical lines: the first decision that differs from the first log's" : ""}`, height: 230,
     range: () => extent(page.logs.map((log) => edges(log).map((b) => log.regret()[b]))),
     legend: (panel) => page.logs.forEach((log, number) => {
       const { ink, colours } = panel, top = panel.top + 28 + 17 * number, text = `${log.label}: ${short(log.regret()[log.time.bins])}`;

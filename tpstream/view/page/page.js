@@ -93,6 +93,7 @@ function buildFigure(figure) {
   }
   section.append(rows);
   for (const log of logs.filter((one) => !(figure.missing && figure.missing(one)))) section.append(lazyTable(logs.length > 1 ? `Table: ${log.label}` : "Table", () => fillTable(figure.table(log))));
+  for (const log of figure.extra ? logs.filter((one) => figure.extra(one)) : []) section.append(lazyTable(`${figure.extra(log)[0]}${logs.length > 1 ? `: ${log.label}` : ""}`, () => fillTable(figure.extra(log)[1])));
   byId("main").append(section);
 }
 function buildPull() {
