@@ -20,19 +20,27 @@ from tpstream.looks.design import (
     SpendingName,
 )
 from tpstream.model.settings import Table
-from tpstream.policies.best_probability import ControlShare, Power, Probability
 from tpstream.scenario.messages import wrong
 
 DECIDERS = {"fixed": "permuted-blocks", "best-probability": "best-probability"}
 """The policy of each kind of allocation that brings its own."""
 
+
+def _form(value: object) -> str:
+    """Which of several forms a value has; by it an error is about one form only."""
+    return "(word)" if isinstance(value, str) else "(number)"
+
+
+FORM = Discriminator(_form)
 Spending = Annotated[
-    Annotated[SpendingName, Tag("(word)")] | Annotated[tuple[NonNegativeFloat, ...], Tag("(list)")],
-    Discriminator(lambda value: "(word)" if isinstance(value, str) else "(list)"),
+    Annotated[SpendingName, Tag("(word)")] | Annotated[tuple[NonNegativeFloat, ...], Tag("(number)")], FORM
 ]
-Update = Annotated[
-    Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["patient", "look"], Tag("(word)")],
-    Discriminator(lambda value: "(word)" if isinstance(value, str) else "(number)"),
+Update = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["patient", "look"], Tag("(word)")], FORM]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Power = Annotated[Annotated[float, Field(ge=0), Tag("(number)")] | Annotated[Literal["i/(2n)"], Tag("(word)")], FORM]
+ControlShare = Annotated[
+    Annotated[float, Field(gt=0, lt=1), Tag("(number)")] | Annotated[Literal["none", "match", "sqrt"], Tag("(word)")],
+    FORM,
 ]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
