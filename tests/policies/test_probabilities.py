@@ -10,7 +10,7 @@ from scipy import stats
 from studies import small
 
 from tpstream import compare, read_log, replay, simulate
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
 from tpstream.policies.best_arm import fill_best, log_gamma, quadrature_fields
@@ -35,6 +35,7 @@ class Work(NamedTuple):
     """What the quadrature needs of a state."""
 
     probabilities: Floats
+    open_arms: Bools
     units: Floats
     nodes: Floats
     weights: Floats

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betainc, betaln, expit, log_expit, ndtr
 
 from tpstream.looks.design import Family
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.numba_support import cached
 from tpstream.policies.best_arm import fill_best, quadrature_fields
 
@@ -30,6 +30,7 @@ class Quadrature(NamedTuple):
     """What `fill_best` needs of a state."""
 
     probabilities: Floats
+    open_arms: Bools
     units: Floats
     nodes: Floats
     weights: Floats

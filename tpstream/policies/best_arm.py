@@ -8,6 +8,8 @@ the polynomial through its values in the present one, so that only densities are
 The density of a Beta distribution with a parameter below 1 is infinite at 0 or 1. So where there is one, values are
 taken on the scale of log(x / (1 - x)), on which all densities of Beta distributions are smooth; the order of values is
 the same there, as long as all arms have one unit.
+
+Arms that a trial has dropped, those not marked in `open_arms`, take no part: their probability is 0.
 """
 
 import math
@@ -45,6 +47,7 @@ def quadrature_fields(units: Floats) -> dict[str, Any]:
     nodes, weights, integrals = quadrature_rule()
     return {
         "probabilities": np.full(arms, np.nan),
+        "open_arms": np.ones(arms, dtype=np.bool_),
         "units": units,
         "nodes": nodes,
         "weights": weights,
@@ -95,6 +98,8 @@ def cut_line(state: Any, beta: bool, logit: bool, firsts: Floats, seconds: Float
     """Write where the line is cut, in order; returns how many cuts there are."""
     count = 0
     for arm in range(firsts.size):
+        if not state.open_arms[arm]:
+            continue
         mean, deviation = firsts[arm], seconds[arm]
         if beta:
             size = firsts[arm] + seconds[arm]
@@ -129,6 +134,10 @@ def fill_panel(
     """Write the density and the distribution function of an arm at the nodes of a panel from `low` on."""
     densities, distributions, reached = state.panel[0], state.panel[1], state.panel[3]
     size = state.nodes.size
+    if not state.open_arms[arm]:  # below all others for sure
+        for node in range(size):
+            densities[arm, node], distributions[arm, node] = 0.0, 1.0
+        return
     constant = reached[arm, 1]
     for node in range(size):
         x = (low + half * (1.0 + state.nodes[node])) / state.units[arm]

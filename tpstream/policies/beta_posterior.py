@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.best_arm import quadrature_fields
@@ -36,6 +36,7 @@ class BetaPosteriorState(NamedTuple):
     queue_shares: Floats
     """Z_k alpha / Rbar, the probability of a success."""
     probabilities: Floats
+    open_arms: Bools
     units: Floats
     nodes: Floats
     weights: Floats
@@ -105,4 +106,4 @@ def decide(state: BetaPosteriorState, round: int, stream: np.random.Generator) -
     count_queued(state, stream)
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, stream)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import IndexParameters, SharedPolicy
@@ -32,6 +32,7 @@ class ClosedState(NamedTuple):
     random_ties: bool
     start_rounds: int
     indices: Floats
+    open_arms: Bools
     closed: Ints
     sums: Floats
     deviations: Floats
@@ -50,6 +51,7 @@ def closed_fields(problem: Problem, parameters: StartParameters) -> dict[str, An
         "random_ties": parameters.ties == "random",
         "start_rounds": problem.span if parameters.start == "round-robin" else arms,
         "indices": np.zeros(arms),
+        "open_arms": np.ones(arms, dtype=np.bool_),
         "closed": np.zeros(arms, dtype=np.int64),
         "sums": np.zeros((arms, 2)),
         "deviations": np.zeros((arms, 2)),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import IndexParameters, SharedPolicy
@@ -51,6 +51,7 @@ class CompletionState(NamedTuple):
     start_rounds: int
     clock: Floats
     indices: Floats
+    open_arms: Bools
     pulls: Ints
     closed: Ints
     received: Floats
@@ -86,6 +87,7 @@ def init(problem: Problem, parameters: CompletionParameters) -> CompletionState:
         start_rounds=arms,
         clock=np.zeros(1),
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         pulls=np.zeros(arms, dtype=np.int64),
         closed=np.zeros(arms, dtype=np.int64),
         received=np.zeros((arms, 2)),

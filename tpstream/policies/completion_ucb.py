@@ -26,7 +26,7 @@ def decide(state: CompletionState, round: int, stream: np.random.Generator) -> i
     expect(state)
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 POLICY = completion_policy("completion-ucb", decide)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.closed_pulls import StartParameters, closed_fields, closed_policy, share
@@ -35,6 +35,7 @@ class DelayedKlUcbState(NamedTuple):
     random_ties: bool
     start_rounds: int
     indices: Floats
+    open_arms: Bools
     closed: Ints
     sums: Floats
     deviations: Floats
@@ -99,7 +100,7 @@ def decide(state: DelayedKlUcbState, round: int, stream: np.random.Generator) ->
     allowed = log + state.extra * math.log(max(log, 1.0))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, allowed)
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 POLICY = closed_policy("delayed-kl-ucb", KlParameters, init, decide)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.closed_pulls import StartParameters, closed_fields, closed_policy, share
@@ -26,6 +26,7 @@ class DelayedMossState(NamedTuple):
     random_ties: bool
     start_rounds: int
     indices: Floats
+    open_arms: Bools
     closed: Ints
     sums: Floats
     deviations: Floats
@@ -53,7 +54,7 @@ def decide(state: DelayedMossState, round: int, stream: np.random.Generator) -> 
     """The arms in turn during the start, then an arm of the largest index."""
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, round)
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 POLICY = closed_policy("delayed-moss", MossParameters, init, decide)

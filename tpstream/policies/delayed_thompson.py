@@ -11,6 +11,7 @@ from tpstream.policies import beta_posterior, normal_posterior
 from tpstream.policies.base import SharedPolicy
 from tpstream.policies.best_arm import fill_best, fill_certain
 from tpstream.policies.beta_posterior import BetaPosteriorState
+from tpstream.policies.index import in_turn
 from tpstream.policies.normal_posterior import NormalPosteriorState
 from tpstream.policies.posterior_choice import PosteriorParameters, choose_posterior
 
@@ -43,7 +44,7 @@ def on_closed_normal(state: NormalPosteriorState, arm: int, slot: int, credited:
 def show_beta(state: BetaPosteriorState) -> None:
     """The probability that each arm's draw is the largest, by quadrature."""
     if state.decided[0] <= state.indices.size:
-        fill_certain(state, state.decided[0] - 1)
+        fill_certain(state, in_turn(state.open_arms, state.decided[0]))
     else:
         fill_best(state, True, state.successes[:, 0], state.failures[:, 0])  # noqa: FBT003
 

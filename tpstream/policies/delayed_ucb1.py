@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import AutoGroups, SharedPolicy
@@ -44,6 +44,7 @@ class DelayedUcb1State(NamedTuple):
     random_ties: bool
     start_rounds: int
     indices: Floats
+    open_arms: Bools
     closed: Ints
     sums: Floats
     groups: Ints
@@ -91,7 +92,7 @@ def decide(state: DelayedUcb1State, round: int, stream: np.random.Generator) -> 
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 @compiled

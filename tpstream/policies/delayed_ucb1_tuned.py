@@ -25,7 +25,7 @@ def decide(state: ClosedState, round: int, stream: np.random.Generator) -> int:
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 POLICY = closed_policy("delayed-ucb1-tuned", StartParameters, init, decide)

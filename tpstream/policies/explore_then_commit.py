@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.best_arm import fill_certain
 from tpstream.policies.greedy import EstimateParameters, estimate, fill_largest, greedy_policy
 from tpstream.policies.group_means import group_fields
-from tpstream.policies.index import largest
+from tpstream.policies.index import close_indices, in_turn, largest
 
 NOT_YET = -1
 
@@ -33,6 +33,7 @@ class ExploreThenCommitState(NamedTuple):
     choice: Ints
     """The arm that was chosen; -1: none so far."""
     indices: Floats
+    open_arms: Bools
     probabilities: Floats
     groups: int
     unknown: Ints
@@ -49,6 +50,7 @@ def init(problem: Problem, parameters: ExploreThenCommitParameters) -> ExploreTh
         random_ties=parameters.ties == "random",
         choice=np.full(1, NOT_YET),
         indices=np.zeros(problem.arms),
+        open_arms=np.ones(problem.arms, dtype=np.bool_),
         probabilities=np.zeros(problem.arms),
         **group_fields(problem.arms, parameters.assumed_groups(problem)),
     )
@@ -61,10 +63,13 @@ def decide(state: ExploreThenCommitState, round: int, stream: np.random.Generato
     unknown = 0
     for arm in range(arms):
         state.indices[arm] = estimate(state, arm)
-        unknown += state.unknown[arm]
+        unknown += state.unknown[arm] if state.open_arms[arm] else 0
+    close_indices(state.indices, state.open_arms)
+    if state.choice[0] != NOT_YET and not state.open_arms[state.choice[0]]:
+        state.choice[0] = NOT_YET
     if state.choice[0] == NOT_YET and (round <= state.tries * arms or unknown > 0):
-        fill_certain(state, (round - 1) % arms)
-        return (round - 1) % arms
+        fill_certain(state, in_turn(state.open_arms, round))
+        return in_turn(state.open_arms, round)
     if state.choice[0] != NOT_YET:
         fill_certain(state, state.choice[0])
     else:

@@ -1,5 +1,8 @@
 """What policies with indices share: the choice of the largest index, and sums that rounding does not harm.
 
+In a trial arms can be dropped: those that are still open are marked in `open_arms`, and the index of a dropped arm is
+minus infinity.
+
 A sum is kept as a pair: the rounded sum, and the total of what rounding lost. So it does not depend on the order of its
 terms.
 """
@@ -8,7 +11,7 @@ import math
 
 import numpy as np
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.numba_support import compiled
 from tpstream.policies.base import NO_ARM
 
@@ -110,14 +113,56 @@ def total(sums: Floats, place: int) -> float:
 
 
 @compiled
+def count_open(open_arms: Bools) -> int:
+    """How many arms are not dropped."""
+    count = 0
+    for arm in range(open_arms.size):
+        count += 1 if open_arms[arm] else 0
+    return count
+
+
+@compiled
+def nth_open(open_arms: Bools, place: int) -> int:
+    """The arm at this place, from 0, among those that are not dropped.
+
+    Examples
+    --------
+    >>> nth_open(np.array([True, False, True]), 1)
+    2
+    """
+    last = -1
+    for arm in range(open_arms.size):
+        if open_arms[arm] and place >= 0:
+            last = arm
+            place -= 1
+    return last
+
+
+@compiled
+def in_turn(open_arms: Bools, round: int) -> int:
+    """The arm whose turn it is in this round, if all that are not dropped are pulled one after the other."""
+    return nth_open(open_arms, (round - 1) % count_open(open_arms))
+
+
+@compiled
+def close_indices(indices: Floats, open_arms: Bools) -> None:
+    """Give dropped arms the index minus infinity."""
+    for arm in range(indices.size):
+        if not open_arms[arm]:
+            indices[arm] = -math.inf
+
+
+@compiled
 def in_turn_or_largest(
     indices: Floats,
+    open_arms: Bools,
     round: int,
     start_rounds: int,
     random_ties: bool,  # noqa: FBT001
     stream: np.random.Generator,
 ) -> int:
-    """The arms in turn during the first rounds, then an arm of the largest index."""
+    """The arms in turn during the first rounds, then an arm of the largest index; dropped ones never."""
+    close_indices(indices, open_arms)
     if round <= start_rounds:
-        return (round - 1) % indices.size
+        return in_turn(open_arms, round)
     return largest(indices, random_ties, stream)

@@ -15,12 +15,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.best_arm import NARROWEST, fill_best, fill_certain, fill_ties, quadrature_fields
 from tpstream.policies.group_means import count_group, group_fields, set_term
-from tpstream.policies.index import add, in_turn_or_largest, total
+from tpstream.policies.index import add, in_turn, in_turn_or_largest, total
 
 Prior = Literal["half", "none"]
 Variance = Literal["bound", "empirical"]
@@ -63,6 +63,7 @@ class NormalPosteriorState(NamedTuple):
     """The mean and the standard deviation of the posteriors at the last decision."""
     scales: Floats
     probabilities: Floats
+    open_arms: Bools
     units: Floats
     nodes: Floats
     weights: Floats
@@ -159,14 +160,14 @@ def decide(state: NormalPosteriorState, round: int, stream: np.random.Generator)
     state.decided[0] = round
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, stream.standard_normal())
-    return in_turn_or_largest(state.indices, round, state.start_rounds, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.start_rounds, state.random_ties, stream)
 
 
 @compiled
 def show_probabilities(state: NormalPosteriorState) -> None:
     """The probability that each arm's draw is the largest, by quadrature."""
     if state.decided[0] <= state.start_rounds:
-        fill_certain(state, (state.decided[0] - 1) % state.indices.size)
+        fill_certain(state, in_turn(state.open_arms, state.decided[0]))
     elif fill_ties(state) == 0:
         low = high = state.centres[0]
         widest = state.scales[0]

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import PolicyError
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
 from tpstream.policies.best_arm import NARROWEST, fill_best, quadrature_fields
-from tpstream.policies.index import add, largest, total
+from tpstream.policies.index import add, close_indices, largest, total
 from tpstream.policies.path_prior import PathPrior, default_prior, load_prior
 
 SINGULAR = 1e-12
@@ -93,6 +93,7 @@ class ProgressiveState(NamedTuple):
     centres: Floats
     scales: Floats
     probabilities: Floats
+    open_arms: Bools
     units: Floats
     nodes: Floats
     weights: Floats
@@ -236,6 +237,7 @@ def decide(state: ProgressiveState, round: int, stream: np.random.Generator) -> 
     """Draw from the posterior of every arm, and choose the largest draw."""
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, stream.standard_normal())
+    close_indices(state.indices, state.open_arms)
     return largest(state.indices, state.random_ties, stream)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import GroupParameters, SharedPolicy
@@ -24,6 +24,7 @@ class TpUcbEwState(NamedTuple):
     groups: int
     random_ties: bool
     indices: Floats
+    open_arms: Bools
     unknown: Ints
     """How many groups of each arm never completed."""
     means: Floats
@@ -46,6 +47,7 @@ def init(problem: Problem, parameters: GroupParameters) -> TpUcbEwState:
         groups=groups,
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         unknown=np.full(arms, groups, dtype=np.int64),
         means=np.zeros((arms, 2)),
         roots=np.zeros((arms, 2)),
@@ -86,7 +88,7 @@ def decide(state: TpUcbEwState, round: int, stream: np.random.Generator) -> int:
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(

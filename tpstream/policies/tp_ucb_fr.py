@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import AutoGroups, SharedPolicy
@@ -53,6 +53,7 @@ class TpUcbFrState(NamedTuple):
     """2 phi sum_k k p_k, which is phi (alpha + 1) for equal shares; one number."""
     random_ties: bool
     indices: Floats
+    open_arms: Bools
     pulls: Ints
     sums: Floats
     divisors: Ints
@@ -81,6 +82,7 @@ def init(problem: Problem, parameters: FrParameters) -> TpUcbFrState:
         pending=np.array([pending]),
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         pulls=np.zeros(arms, dtype=np.int64),
         sums=np.zeros((arms, 2)),
         **choice_fields(problem, wanted=auto),
@@ -121,7 +123,7 @@ def decide(state: TpUcbFrState, round: int, stream: np.random.Generator) -> int:
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)
 
 
 @compiled

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import SharedPolicy
@@ -38,6 +38,7 @@ class TpUcbFrExactState(NamedTuple):
     """Sum of p_k^2."""
     random_ties: bool
     indices: Floats
+    open_arms: Bools
     pulls: Ints
     sums: Floats
     missing: Floats
@@ -57,6 +58,7 @@ def init(problem: Problem, parameters: FrExactParameters) -> TpUcbFrExactState:
         spread=1.0 / groups if parameters.caps is None else math.fsum(shares**2),
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         pulls=np.zeros(arms, dtype=np.int64),
         sums=np.zeros((arms, 2)),
         missing=np.zeros((arms, 2)),
@@ -134,7 +136,7 @@ def decide(state: TpUcbFrExactState, round: int, stream: np.random.Generator) ->
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)
 
 
 COUNT = SharedPolicy(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import SharedPolicy
@@ -33,6 +33,7 @@ class TpUcbPooledState(NamedTuple):
     """What is added to 2 ln(t-1): 0, or (alpha - 1)/2 ln(phi + 1) for the safe form."""
     random_ties: bool
     indices: Floats
+    open_arms: Bools
     groups: int
     unknown: Ints
     counts: Ints
@@ -53,6 +54,7 @@ def init(problem: Problem, parameters: PooledParameters) -> TpUcbPooledState:
         extra=(groups - 1) / 2.0 * math.log(problem.span // groups + 1.0) if parameters.safe else 0.0,
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         **group_fields(arms, groups),
         inverses=np.zeros((arms, 2)),
         inverse_terms=np.zeros(arms * groups),
@@ -84,7 +86,7 @@ def decide(state: TpUcbPooledState, round: int, stream: np.random.Generator) -> 
     log = math.log(max(round - 1, 1))
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
 from tpstream.policies.base import IndexParameters, SharedPolicy
@@ -18,6 +18,7 @@ class Ucb1State(NamedTuple):
     maxima: Floats
     random_ties: bool
     indices: Floats
+    open_arms: Bools
     pulls: Ints
     sums: Floats
 
@@ -29,6 +30,7 @@ def init(problem: Problem, parameters: IndexParameters) -> Ucb1State:
         maxima=problem.maxima,
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
+        open_arms=np.ones(arms, dtype=np.bool_),
         pulls=np.zeros(arms, dtype=np.int64),
         sums=np.zeros((arms, 2)),
     )
@@ -56,7 +58,7 @@ def decide(state: Ucb1State, round: int, stream: np.random.Generator) -> int:
     log = math.log(round)
     for arm in range(state.indices.size):
         state.indices[arm] = index(state, arm, log)
-    return in_turn_or_largest(state.indices, round, state.indices.size, state.random_ties, stream)
+    return in_turn_or_largest(state.indices, state.open_arms, round, state.indices.size, state.random_ties, stream)
 
 
 POLICY = SharedPolicy(
