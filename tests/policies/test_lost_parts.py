@@ -43,11 +43,14 @@ FATES: dict[str, dict[str, str]] = {
     "completion-thompson": {"": ZERO},
     "epsilon-greedy": {"": UNKNOWN, "hears=closed": ZERO},
     "explore-then-commit": {"": UNKNOWN, "hears=closed": ZERO},
-    "best-probability": {"": ZERO},
+    "best-probability": {"": ZERO, "family=normal": ZERO},
+    "beta-ucb": {"": ZERO},
+    "gittins": {"discount=0.9": ZERO},
+    "permuted-blocks": {},
     "uniform": {},
     "oracle": {},
 }
-"""The clairvoyant, the uniform policy and the oracle hear of no parts."""
+"""The clairvoyant, the policies with fixed probabilities and the oracle hear of no parts."""
 CASES = [(name, keys, fate) for name, fates in FATES.items() for keys, fate in fates.items()]
 
 
@@ -56,7 +59,7 @@ def test_every_policy_is_here() -> None:
     assert list(FATES) == list(POLICIES.builtin)
 
 
-def estimate(name: str, keys: str, rows: list[tuple[str, int, int, int, float]], **more: object) -> float:  # noqa: PLR0911
+def estimate(name: str, keys: str, rows: list[tuple[str, int, int, int, float]], **more: object) -> float:  # noqa: C901, PLR0911
     """The policy's estimate of the arm's mean, without its bound or its draw, after these events."""
     given = dict(pair.split("=") for pair in keys.split(",") if pair) | more
     policy = build_policy(table_world(np.ones((1, 9, SPAN)), 9, maxima=[MAXIMUM], groups=SPAN), name, **given)
@@ -65,6 +68,10 @@ def estimate(name: str, keys: str, rows: list[tuple[str, int, int, int, float]],
     state = policy.state  # type: ignore[attr-defined]
     if hasattr(state, "centres"):
         return float(state.centres[0] * state.units[0])
+    if name == "best-probability" and given.get("family") == "normal":
+        return float(state.sums[0].sum() / state.patients[0])
+    if name in {"beta-ucb", "gittins"}:
+        return float(state.sums[0].sum() / state.closed[0] * MAXIMUM)
     if hasattr(state, "successes"):
         return float(state.successes.sum() + state.failures.sum())  # how much was observed
     index = float(policy.indices()[0])

@@ -18,6 +18,7 @@ from tpstream.policies.best_arm import fill_best, log_gamma, quadrature_fields
 BOTH = {"indices", "probabilities"}
 KNOWN = [
     "uniform",
+    "permuted-blocks:block=30",
     "epsilon-greedy",
     "epsilon-greedy:hears=closed,decay=10.0,ties=first",
     "explore-then-commit:tries=2",

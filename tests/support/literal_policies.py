@@ -1,8 +1,9 @@
 """Every policy's index once more, literally: from the list of events before a decision, from scratch at each decision.
 
 Slow and obvious on purpose: no sum is kept from one round to the next, and nothing of the package is called but its
-parameters. Randomised policies draw from a generator of their own in the order that the contract fixes: what events
-left for a draw, in the order of the events, then the draws of the arms, in the order of the arms.
+parameters and the table of Gittins indices, which has a slow version of its own. Randomised policies draw from a
+generator of their own in the order that the contract fixes: what events left for a draw, in the order of the events,
+then the draws of the arms, in the order of the arms.
 """
 
 import math
@@ -14,6 +15,7 @@ import numpy as np
 
 from tpstream.model.events import Event
 from tpstream.model.world import Problem
+from tpstream.policies.gittins_table import gittins_table
 
 INFINITE = math.inf
 TIE = 1e-12
@@ -271,6 +273,24 @@ def delayed_kl_ucb(known: Known, arm: int) -> float:
     return maximum * largest_mean(min(mean(values), 1.0), budget)
 
 
+def beta_ucb(known: Known, arm: int) -> float:
+    """Rbar ((a + S) / m + sqrt(2 ln t / m)), m = a + b + s."""
+    (a, b), maximum = known.parameters.prior, known.problem.maxima[arm]
+    values = [value / maximum for value in known.closed(arm)]
+    size = a + b + len(values)
+    return maximum * ((a + math.fsum(values)) / size + math.sqrt(2 * math.log(known.round) / size))
+
+
+def gittins(known: Known, arm: int) -> float:
+    """Rbar times the index in this state, between whole numbers of successes on a straight line."""
+    (a, b), maximum = known.parameters.prior, known.problem.maxima[arm]
+    values = [value / maximum for value in known.closed(arm)]
+    n, s = len(values), min(math.fsum(values), len(values))
+    table, low = gittins_table(known.parameters.discount, (a, b), n), int(s)
+    excess = [table[n * (n + 1) // 2 + place] for place in (low, min(low + 1, n))]
+    return maximum * ((a + math.fsum(values)) / (a + b + n) + excess[0] + (s - low) * (excess[1] - excess[0]))
+
+
 def normal_sum(known: Known, arm: int, samples: Callable[[int, int], list[float]], groups: int) -> tuple[float, float]:
     """Mean and variance of the normal posterior of the sum of the groups' means; the variance is infinite at first."""
     half = known.problem.maxima[arm] / (2 * groups)
@@ -406,6 +426,8 @@ INDEX: dict[str, Callable[[Known, int], float]] = {
     "delayed-moss": delayed_moss,
     "delayed-kl-ucb": delayed_kl_ucb,
     "completion-ucb": completion_ucb,
+    "beta-ucb": beta_ucb,
+    "gittins": gittins,
 }
 
 
@@ -484,7 +506,7 @@ class Decider:
             if self.stream.random() < parameters.epsilon * min(1.0, decay / round):
                 return int(self.stream.random() * arms)
             return first_largest(indices)
-        start = 0 if self.policy == "progressive-thompson" else arms
+        start = 0 if self.policy in {"progressive-thompson", "beta-ucb", "gittins"} else arms
         if getattr(parameters, "start", None) == "round-robin":
             start = known.problem.span
         return (round - 1) % arms if round <= start else first_largest(indices)

@@ -47,6 +47,8 @@ OTHERS: dict[str, list[Keys]] = {
     "delayed-thompson": [{}, *({"family": "gauss"} | keys for keys in GROUPED["group-thompson"][:-1])],
     "completion-ucb": [{}, {"profile": [0.1, 0.1, 0.6, 1.0]}],
     "completion-thompson": [{}, {"profile": [0.5, 1.0]}],
+    "beta-ucb": [{}, {"prior": [0.5, 2.0]}],
+    "gittins": [{"discount": 0.9}, {"discount": 0.0, "prior": [0.5, 2.0]}],
     "epsilon-greedy": [{}, {"hears": "closed", "epsilon": 0.5, "decay": 5.0}],
     "explore-then-commit": [{"tries": 1}, {"hears": "closed", "tries": 3}],
 }
@@ -55,6 +57,7 @@ ALLOCATED: dict[str, list[Keys]] = {
         {"update": 40, "burn_in": 3, "minimum": 0.05},
         {"update": 40, "power": "i/(2n)", "minimum": 0.1, "limit": "clip"},
     ],
+    "permuted-blocks": [{}],
 }
 """Without indices, and so without ties; their literal versions are in tests of their own."""
 NAMES = sorted({*GROUPED, *OTHERS, *ALLOCATED})

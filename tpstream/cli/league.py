@@ -47,7 +47,7 @@ class LeagueFlags:
         option(
             "--policy -p NAME",
             "A policy, e.g. tp-ucb-ew or tp-ucb-fr:groups=50; repeat for more.",
-            default="all that ship, some with several parameters, but for oracle, ucb1, best-probability",
+            default="all that ship, some with several parameters, but for oracle, ucb1 and those for trials",
         ),
     ] = None
     horizon: Annotated[

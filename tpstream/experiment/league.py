@@ -61,9 +61,9 @@ VARIANTS = (
     "part-thompson:prior=none",
 )
 """What takes part besides the policies with their default parameters, if none are named."""
-LEFT_OUT = (*INFORMED, "best-probability")
-"""Policies that take part only if they are named: those that know too much, and one that computes for every decision
-the probabilities with which `delayed-thompson` draws."""
+LEFT_OUT = (*INFORMED, "best-probability", "beta-ucb", "gittins", "permuted-blocks")
+"""Policies that take part only if they are named: those that know too much, and those of trials, of which the first
+computes for every decision the probabilities with which `delayed-thompson` draws."""
 MOST_ROUNDS = 20_000
 """Worlds of the shipped league with more rounds are cut to this."""
 
@@ -242,8 +242,8 @@ def league(
     policies
         As in `compare`; by default all policies that ship, with the parameters that a scenario lists, else with their
         default ones, and some of them with others as well; in the shipped league no scenario's parameters count.
-        `oracle` and `ucb1`, which are told what no real policy can know, and `best-probability`, which is slow and
-        decides much as `delayed-thompson` does, are left out. Fixed randomisation (`uniform`)
+        `oracle` and `ucb1`, which are told what no real policy can know, and the allocation rules of trials
+        (`best-probability`, `beta-ucb`, `gittins`, `permuted-blocks`) are left out. Fixed randomisation (`uniform`)
         takes part in any case. A policy that cannot serve a world is left out there, and the reason is kept.
     runs, seed, jobs, executor, **options
         As in `compare`, for each world.
