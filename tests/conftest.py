@@ -9,6 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from numba.core.dispatcher import Dispatcher
 
+from tpstream.model.numba_support import JIT_IS_OFF
+from tpstream.policies import gittins_table
+
 os.environ["TPSTREAM_NOTES"] = "0"  # tests that want to hear them say so
 settings.register_profile(
     "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -33,4 +36,14 @@ def _untraced_compilation() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dispatcher, "compile", compile_untraced)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _coarse_gittins_indices() -> Iterator[None]:
+    """As plain Python a table of Gittins indices would take minutes: there it is only good for comparisons."""
+    with pytest.MonkeyPatch.context() as patch:
+        if JIT_IS_OFF:
+            patch.setattr(gittins_table, "GRID", 6)
+            patch.setattr(gittins_table, "AHEAD", 0.005)
         yield

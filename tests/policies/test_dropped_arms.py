@@ -47,8 +47,9 @@ def start(name: str, keys: dict[str, Any], problem: Problem, seed: int = 1) -> R
 
 def tell(policy: Runner, pull: int, arm: int, values: Floats) -> None:
     """A pull that pays all its parts and is closed, at once."""
-    rows = [(Kind.PULL, 0, np.nan), *((Kind.PARTIAL, j + 1, x) for j, x in enumerate(values))]
-    rows.append((Kind.CLOSED, 0, float(values.sum())))
+    shown = float(values.sum())  # only the clairvoyant policy looks at it
+    rows = [(Kind.PULL, 0, shown), *((Kind.PARTIAL, j + 1, x) for j, x in enumerate(values))]
+    rows.append((Kind.CLOSED, 0, shown))
     size, kinds = len(rows), np.array([row[0] for row in rows], dtype=np.uint8)
     columns = {"pull": pull, "arm": arm, "round": pull}
     policy.hear(

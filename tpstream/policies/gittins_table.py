@@ -19,9 +19,9 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.numba_support import cached
 
-GRID = 1000
+GRID = 1500
 """Values of lambda, at equal distances on the scale of arcsin(sqrt(lambda)), on which all posteriors are as wide."""
-AHEAD = 2.0
+AHEAD = 2.5
 """How many pulls the recursion looks ahead of the table, in units of 1 / (1 - discount)."""
 FAR = 6.0
 """In how many standard deviations from lambda a mean counts as far, besides a few pulls."""
