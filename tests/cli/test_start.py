@@ -111,3 +111,39 @@ def test_whenever_it_comes(tmp_path: Path) -> None:
         assert (process.returncode, out) == (130, "")
         assert "Traceback" not in err
         assert err.endswith("tpstream: interrupted\n")
+
+
+def children(process: int) -> list[int]:
+    """The processes that this one started and that have not ended."""
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's list of processes")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_no_worker_stays_behind(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    """Whatever ends a study, its workers end with it: a request to end is told in a line, a kill cannot be."""
+    (tmp_path / "small.toml").write_text(TOML.replace("horizon = 60", "horizon = 3000000"))
+    words = [sys.executable, "-c", MAIN, "compare", "small.toml", "-p", "ucb1", "-n", "5000", "-j", "2", "--quiet"]
+    with subprocess.Popen(words, cwd=tmp_path, text=True, stdout=PIPE, stderr=PIPE) as process:
+        until = time.monotonic() + 60
+        while len(workers := children(process.pid)) < 3 and time.monotonic() < until:  # and one that tracks memory
+            time.sleep(0.05)
+        assert len(workers) == 3
+        process.send_signal(number)
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == code
+    until = time.monotonic() + 5
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+    if number == signal.SIGTERM:
+        assert err == "tpstream: interrupted by SIGTERM\n"

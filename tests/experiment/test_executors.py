@@ -87,14 +87,14 @@ def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
 def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is shared by processes, short work is not; the result is the same."""
     started: list[int] = []
-    pool = executors.futures.ProcessPoolExecutor
+    pool = executors.OwnPool
 
     class Counted(pool):  # type: ignore[misc, valid-type]
         def __init__(self, workers: int, *rest: object, **named: object) -> None:
             started.append(workers)
             super().__init__(workers, *rest, **named)
 
-    monkeypatch.setattr(executors.futures, "ProcessPoolExecutor", Counted)
+    monkeypatch.setattr(executors, "OwnPool", Counted)
     for engine in ("compiled", "simpy"):
         compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []

@@ -1,4 +1,6 @@
-"""The console script: it runs a command and ends with its code, or at once at the first interruption (Ctrl-C).
+"""The console script: it runs a command and ends with its code, or at once at the first interruption.
+
+Interruptions are Ctrl-C, a request to end (SIGTERM) and the end of the terminal (SIGHUP).
 
 An interruption is an exception that is raised wherever the program happens to be. There it may get lost: no exception
 can leave a function that compiled code calls, as LLVM does while Numba loads a loop, and libraries drop exceptions or
@@ -17,6 +19,8 @@ from typing import Self
 
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""What interrupts a command; the exit code is 128 more than the number of the signal, as in any shell."""
 PAUSE = 0.02
 """Seconds until another interruption is sent: at once, it would come in the same place and get lost, too."""
 
@@ -35,8 +39,10 @@ def main() -> None:
             if not interruptions.came:
                 raise  # else it is what became of an interruption on its way
     if code == INTERRUPTED or (code and interruptions.came):
-        sys.stderr.write("tpstream: interrupted\n")
-        code = INTERRUPTED
+        number = interruptions.came or signal.SIGINT
+        by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
+        sys.stderr.write(f"tpstream: interrupted{by}\n")
+        code = 128 + number
     sys.exit(code)
 
 
@@ -44,28 +50,31 @@ class Interruptions:
     """While it is entered, an interruption is raised again and again until one reaches the end."""
 
     def __init__(self) -> None:
-        self.came = False
-        """Whether there was an interruption."""
+        self.came = 0
+        """The signal of the last interruption; 0 if there was none."""
         self.over = False
         """Whether what could be interrupted has ended."""
 
     def __enter__(self) -> Self:
-        # Else interruptions are ignored, as in a job in the background, or someone else deals with them.
-        usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        self._handles = usual and threading.current_thread() is threading.main_thread()
-        if self._handles:
+        # Others are ignored, as in a job in the background, or someone else deals with them.
+        usual = (signal.default_int_handler, signal.SIG_DFL)
+        here = threading.current_thread() is threading.main_thread()
+        self._before = {one: signal.getsignal(one) for one in SIGNALS if here and signal.getsignal(one) in usual}
+        if self._before:
             self._reports, sys.unraisablehook = sys.unraisablehook, self._report
-            signal.signal(signal.SIGINT, self._interrupt)
+        for one in self._before:
+            signal.signal(one, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.over = True
-        if self._handles:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one, handler in self._before.items():
+            signal.signal(one, handler)
+        if self._before:
             sys.unraisablehook = self._reports
 
-    def _interrupt(self, _: int, __: FrameType | None) -> None:
-        self.came = True
+    def _interrupt(self, number: int, _: FrameType | None) -> None:
+        self.came = number
         raise Interruption(self)
 
     def _report(self, lost: "sys.UnraisableHookArgs") -> None:
@@ -82,7 +91,7 @@ class Interruptions:
         time.sleep(PAUSE)
         main_thread = threading.main_thread().ident
         if not self.over and main_thread is not None:
-            signal.pthread_kill(main_thread, signal.SIGINT)  # which also ends a wait
+            signal.pthread_kill(main_thread, self.came)  # which also ends a wait
 
 
 class Interruption(KeyboardInterrupt):

@@ -4,16 +4,20 @@ Chunks are long enough to be worth sending to a worker, and short enough to be s
 process, a pool of processes, Dask workers, or any executor that a user brings.
 """
 
+import ctypes
 import math
+import os
 import pickle
 import signal
+import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from tpstream.experiment.plan import Chunk
@@ -49,6 +53,8 @@ SHARES = 4
 """At least so many chunks for each worker, so that none waits long for the last one."""
 
 
+SIGNAL_AT_PARENTS_DEATH = 1
+"""The number of this wish in Linux's `prctl`."""
 CRASHES = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")}
 """The signals that end a process whose memory was damaged."""
 OUT_OF_BOUNDS = "a compiled policy may have used an index out of bounds: repeat with --debug, which names file and line"
@@ -196,18 +202,42 @@ def _run_here(
         yield finished.results
 
 
+class OwnPool(futures.ProcessPoolExecutor):
+    """A pool that ends with its work: what is cancelled in one whose processes are ended makes Python complain."""
+
+
 @contextmanager
 def process_pool(jobs: int) -> Iterator[futures.Executor]:
     """A pool of so many processes, which start when there is work for them and are ended by any error."""
-    # At an interruption a process of the pool ends without a traceback: the first process reports it.
-    quiet = (signal.SIGINT, signal.SIG_DFL)
-    with futures.ProcessPoolExecutor(jobs, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
+    with OwnPool(jobs, get_context("spawn"), initializer=prepare_worker) as pool:
         try:
             yield pool
         except BaseException:
             for process in list(pool._processes.values()):  # noqa: SLF001 (public from Python 3.14 on)
                 process.terminate()
             raise
+
+
+def prepare_worker() -> None:
+    """Let this process, one of a pool, end with the process that started it, and without a word if interrupted.
+
+    The first process tells of interruptions. If it is killed, nobody tells its workers; Linux sends them a signal, and
+    elsewhere a thread waits for its end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
+    if sys.platform != "linux" or os.getppid() != parent.pid:  # it may have ended before
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    """Wait for the end of the first process, and end this one."""
+    parent.join()
+    os._exit(1)
 
 
 def _run_on(
@@ -241,7 +271,7 @@ def _run_on(
                     progress(chunk.total_rounds)
                 yield finished.results
     finally:
-        for future in waiting:
+        for future in waiting if not isinstance(executor, OwnPool) else ():
             future.cancel()
 
 
