@@ -239,7 +239,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "time without information": (
         {"looks": {"at": "time", "values": [50]}, "rules": [SUPERIOR]},
-        "trial.rules[0].alpha: looks by time have no planned information",
+        "trial.rules[0].alpha: looks by time or patients randomised have no planned information",
+    ),
+    "randomised without information": (
+        {"looks": LOOKS | {"at": "randomised"}, "rules": [SUPERIOR]},
+        "trial.rules[0].alpha: looks by time or patients randomised have no planned information",
     ),
     "beta alone": (
         {"looks": LOOKS, "rules": [FUTILE]},

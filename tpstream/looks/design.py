@@ -37,6 +37,8 @@ class Reason(IntEnum):
     MAXIMUM = 5
 
 
+TWO = 2
+"""A trial of so many arms stops when one is closed."""
 REASONS: Mapping[str, Reason] = {reason.name.lower(): reason for reason in Reason}
 
 
@@ -186,5 +188,4 @@ class Design:
     def drops_arms(self) -> bool:
         """Whether a rule can close an arm while the trial goes on with others."""
         kinds = {rule.kind for rule in self.rules if not rule.end_only and rule.against != "all"}
-        treatments = self.arms - (self.control >= 0)
-        return treatments > 1 and len(self.looks) > 0 and bool(kinds - {"superiority"})
+        return self.arms > TWO and len(self.looks) > 0 and bool(kinds - {"superiority"})

@@ -108,10 +108,16 @@ class TrialBuilder:
             return (1.0,)
         found = looks.information
         if found is None:
-            if looks.at == "time":
+            if looks.at == "time" or (looks.at == "randomised" and self._due > 0):
                 return None
             found = looks.values if looks.at == "information" else tuple(v / self.problem.horizon for v in looks.values)
         return found if found[-1] == 1 else (*found, 1.0)
+
+    @property
+    def _due(self) -> float:
+        """When the endpoint is due after the treatment."""
+        due = [visit for visit, weight in zip(self.visits, self.weights, strict=False) if weight]
+        return float(max(due, default=0.0))
 
     def _means(self) -> Floats:
         """The true expectation of each arm's endpoint, where the rewards know it."""

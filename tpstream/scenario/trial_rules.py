@@ -109,7 +109,7 @@ class RuleChecks:
                 yield "spending", "a rule for the end only spends everything there; leave it out"
             return
         if self.information is None:
-            yield error, "looks by time have no planned information; set trial.looks.information"
+            yield error, "looks by time or patients randomised have no planned information; set trial.looks.information"
             return
         if isinstance(rule.spending, tuple):
             yield from self._amount_faults(rule.spending, error, whole, len(self.information))
