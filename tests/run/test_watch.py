@@ -7,16 +7,35 @@ from typing import Any
 import numpy as np
 import pytest
 from explorer import unpack_text
+from heard import policy_with
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, compare, read_log, simulate
 from tpstream.model.errors import StudyError
-from tpstream.model.events import PULL
+from tpstream.model.events import LOOK, PULL
 from tpstream.run import watch
 from tpstream.run.watch import LiveLink
+from tpstream.view.aggregate import LOOK_COLUMNS
 from tpstream.view.sampling import Budget
 
 PLAIN = Scenario.load("setting-1").with_(horizon=20_000)
+TRIAL: dict[str, Any] = {
+    "name": "trial",
+    "horizon": 300,
+    "drain": True,
+    "visits": [1.0, 2.0],
+    "rewards": {"kind": "binary"},
+    "arms": [{"name": name, "probability": chance} for name, chance in (("old", 0.2), ("new", 0.3), ("other", 0.25))],
+    "delays": [{"kind": "empirical", "lags": [0.0, 1.0, 4.0]}],
+    "trial": {
+        "control": "old",
+        "endpoint": "last",
+        "looks": {"at": "known", "values": [50, 100, 200], "cleaning": 2.0},
+        "rules": [{"kind": "superiority", "threshold": 0.99}, {"kind": "futility", "threshold": 0.2}],
+    },
+}
+POLICY = policy_with("on_look")
+"""A policy that can leave out arms."""
 WORLDS = {"plain": PLAIN, "window": Scenario(**(KEYS | ASYNCHRONOUS["window"] | {"horizon": 9000}))}
 
 
@@ -132,3 +151,19 @@ def test_policies_of_one_run_are_compared(tmp_path: Path) -> None:
     assert logs[1].indices is not None
     expected = logs[1].indices[arrays["0.parts.pull"] - 1].astype(np.float32)
     np.testing.assert_array_equal(arrays["0.parts.indices"].reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "simpy"])
+def test_no_look_is_missed(engine: Any, tmp_path: Path) -> None:
+    """The page of a trial has the looks that are in its log, though it samples few of the pulls; nothing changes."""
+    scenario, page, log = Scenario(**TRIAL), Page(), tmp_path / "run.arrows"
+    page._budget = Budget(share=0.0)
+    watched = simulate(scenario, POLICY, engine=engine, live=page)
+    alone = simulate(scenario, POLICY, log=log)
+    assert (watched.arms == alone.arms).all()
+    events = read_log(log).join()
+    of_looks = events.kind >= LOOK
+    seen = page._runs[POLICY.name].sampled.aggregate.looks
+    assert of_looks.any()
+    for place, name in enumerate(LOOK_COLUMNS):
+        np.testing.assert_array_equal([row[place] for row in seen], getattr(events, name)[of_looks], name)

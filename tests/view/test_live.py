@@ -19,6 +19,7 @@ from tpstream.log.reader import Log
 from tpstream.log.writer import convert
 from tpstream.model.errors import LogError, PageError
 from tpstream.run.watch import LiveLink
+from tpstream.view import follow
 from tpstream.view.explorer import view
 from tpstream.view.follow import FollowedLog, show_logs
 from tpstream.view.live import LivePage
@@ -185,6 +186,23 @@ def test_a_log_is_followed_to_its_end(log: Log, ending: str, tmp_path: Path) -> 
     assert about["logs"][0]["events"] == len(frame)
     assert arrays["0.sum.parts"].sum() == pytest.approx(frame[frame["kind"] == "partial"]["value"].sum())
     assert browser.told("state")[-1]["status"] == "complete"
+
+
+def test_who_begins_to_look_need_not_wait(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that took long to read is read again after a long pause; someone who comes in it is shown the log."""
+    monkeypatch.setattr(follow, "PAUSE", 60.0)
+    monkeypatch.setattr(follow, "LONGEST_PAUSE", 60.0)
+    with LivePage("a log", follows=True) as page:
+        follower = threading.Thread(target=show_logs, args=([FollowedLog(log.path)], page.state), daemon=True)
+        follower.start()
+        while not page.state.described()["runs"]:
+            time.sleep(0.01)
+        browser = Browser(page)
+        browser.start()
+        follower.join(20)
+        assert not follower.is_alive()
+    browser.join(10)
+    assert browser.told("log")
 
 
 def test_sparse_and_replaced_logs_are_read_anew(log: Log, tmp_path: Path) -> None:

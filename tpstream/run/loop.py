@@ -283,7 +283,7 @@ def start_run(
     for name, subscriber in measures.subscribers if measures is not None else ():
         engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
-        _attach(watched, engine, reader)
+        _attach(watched, engine, reader, trial)
         return StartedRun(_batches(engine, trial, choice), reported, watched)
     header = make_header(scenario, choice, world.seed, world.run, details)
     pulls_only = Bus()
@@ -292,7 +292,7 @@ def start_run(
         (pulls_only if "pulls" in details else engine.bus).subscribe(f"log {path}", writer)
     for sink in options.sinks:
         stack.enter_context(_subscribed(sink, engine.bus, header))
-    _attach(watched, engine, reader)
+    _attach(watched, engine, reader, trial)
     batches = _batches(engine, trial, choice)
     if not pulls_only.names:
         return StartedRun(batches, reported, watched)
@@ -315,10 +315,10 @@ def _batches(engine: Engine, trial: "TrialRun | None", choice: PolicyChoice) -> 
     return engine.round_batches() if trial is None else trial.start(engine, choice.label)
 
 
-def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader) -> None:
+def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader, trial: "TrialRun | None") -> None:
     """Let a page watch the run, if there is one; after all others, since they decide whether there are events."""
     if watched is not None:
-        watched.attach(engine, reader)
+        watched.attach(engine, reader, looks=trial is not None)
 
 
 def _reported(engine: Engine, trial: "TrialRun | None") -> Measures:

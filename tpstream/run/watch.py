@@ -20,7 +20,7 @@ from tpstream.engines.draws import Block, Draws, DrawsReader
 from tpstream.engines.engine import Bus, Engine
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
-from tpstream.model.events import CLOSED, PARTIAL, PULL, Columns, Events
+from tpstream.model.events import CLOSED, LOOK, PARTIAL, PULL, Columns, Events
 from tpstream.model.world import BLOCK, World
 from tpstream.view.sampling import LENGTH, Budget, SampledRun
 
@@ -41,12 +41,15 @@ NAME = "live page"
 
 
 class EventWatcher:
-    """Samples a run by its events: it subscribes to the bus while events of sampled pulls are to come."""
+    """Samples a run by its events: it subscribes to the bus while events of sampled pulls are to come.
+
+    In a trial with looks it stays subscribed, so that no look is missed; its events are made in any case.
+    """
 
     borrows = True
 
-    def __init__(self, sampled: SampledRun, bus: Bus) -> None:
-        self._sampled, self._bus = sampled, bus
+    def __init__(self, sampled: SampledRun, bus: Bus, *, looks: bool = False) -> None:
+        self._sampled, self._bus, self._looks = sampled, bus, looks
         self._waiting: list[Events] = []
         self._count = 0
         self._subscribed = False
@@ -54,6 +57,8 @@ class EventWatcher:
 
     def hear(self, events: Events) -> None:
         """Take the next events; small batches are gathered."""
+        if not self._sampled.waits and not (events.kind >= LOOK).any():
+            return
         self._waiting.append(events)
         self._count += len(events)
         if events.borrowed or self._count >= GATHERED:
@@ -74,11 +79,12 @@ class EventWatcher:
         sampled = self._sampled
         for stretch in sampled.plan(sampled.round + 1, min(sampled.round + pulls, sampled.horizon)):
             sampled.begin(*stretch)
-        if sampled.waits and not self._subscribed:
+        needed = sampled.waits or self._looks
+        if needed and not self._subscribed:
             self._bus.subscribe(NAME, self)
-        elif self._subscribed and not sampled.waits:
+        elif self._subscribed and not needed:
             self._bus.unsubscribe(NAME)
-        self._subscribed = sampled.waits
+        self._subscribed = needed
 
     def _look(self) -> None:
         """Add the events that were gathered, if they are of sampled pulls."""
@@ -186,10 +192,13 @@ class WatchedRun:
         """Events that were in the last picture."""
         self._watcher: EventWatcher | PullWatcher | None = None
 
-    def attach(self, engine: Engine, reader: DrawsReader) -> None:
-        """Choose how the run is sampled; to be called when all others have subscribed to the bus."""
-        if engine.makes_events:
-            self._watcher = EventWatcher(self.sampled, engine.bus)
+    def attach(self, engine: Engine, reader: DrawsReader, *, looks: bool = False) -> None:
+        """Choose how the run is sampled; to be called when all others have subscribed to the bus.
+
+        `looks`: whether it is a trial with looks, whose monitor will subscribe yet.
+        """
+        if engine.makes_events or looks:
+            self._watcher = EventWatcher(self.sampled, engine.bus, looks=looks)
         elif isinstance(reader, RecentBlocks):
             self._watcher = PullWatcher(self.sampled, reader)
 

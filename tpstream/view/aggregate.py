@@ -213,7 +213,7 @@ class Aggregate:
         self._check(columns, columns["kind"] == PULL)
         self.events += len(columns["kind"])
         self.reach(columns["time"])
-        self._note_looks(columns)
+        self.note_looks(columns)
         columns = pull_events(columns)
         if not len(columns["kind"]):
             return
@@ -225,7 +225,7 @@ class Aggregate:
         self._add_bins(columns, is_pull, weight)
         self._add_parts(columns, weight)
 
-    def _note_looks(self, columns: Columns) -> None:
+    def note_looks(self, columns: Columns) -> None:
         """Keep the events about looks one by one: they are few."""
         chosen = np.flatnonzero(columns["kind"] >= LOOK)[: MOST_LOOKS - len(self.looks)]
         if len(chosen):

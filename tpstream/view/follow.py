@@ -24,6 +24,7 @@ from tpstream.view.words import clean, divergence, header_facts
 
 PAUSE, BREAK = 0.5, 5.0
 """Seconds after which a log is read again, and how many times as long as reading took."""
+LONGEST_PAUSE = 10.0
 
 
 class Tail(Protocol):
@@ -83,26 +84,31 @@ class FollowedLog:
 
     def read(self) -> int:
         """Add what is new, and say how many pulls that were."""
+        return sum(self.read_batches())
+
+    def read_batches(self) -> Iterator[int]:
+        """The same batch by batch, since the first reading of a long log takes its time."""
         try:
-            size, before = self.path.stat().st_size, self.aggregate.pulls.count
+            size = self.path.stat().st_size
             if size < self._size or self._identity() != self._file:
                 self._begin()
             self._size = size
             if not self.header.sparse:
                 for columns in self._tail.read(NEEDED):
-                    self._add(columns)
+                    yield self._add(columns)
             elif any(len(columns["kind"]) for columns in self._tail.read(("kind",))):
+                before = self.aggregate.pulls.count
                 self._clear()
-                for columns in read_batches(read_log(self.path), NEEDED):
-                    self._add(columns)
+                yield sum(map(self._add, read_batches(read_log(self.path), NEEDED))) - before
         except OSError as error:
             raise LogError(f"{self.path}: cannot read the log: {error.strerror}") from error
-        return self.aggregate.pulls.count - before
 
-    def _add(self, columns: Columns) -> None:
+    def _add(self, columns: Columns) -> int:
+        before = self.aggregate.pulls.count
         self.aggregate.add(columns)
         opened, self._open = count_open(columns["kind"], self._open)
         self._kept.add(columns, opened)
+        return self.aggregate.pulls.count - before
 
     def news(self) -> dict[str, Any]:
         """How far the log is, and the regret up to there."""
@@ -140,8 +146,11 @@ def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
         log.label = log.header.policy if names.count(log.header.policy) == 1 else f"{log.label}, run {log.header.run}"
     state.expect(sum(log.header.horizon for log in logs))
     while True:
-        began, looked_at = time.monotonic(), state.viewers > 0
-        state(sum(log.read() for log in logs))
+        began = time.monotonic()
+        for log in logs:
+            for pulls in log.read_batches():
+                state(pulls)
+        looked_at = state.viewers > 0
         apart = divergence([log.aggregate for log in logs]) if looked_at else []
         pictures = [log.picture(parting) for log, parting in zip(logs, apart, strict=False)]
         state.take(
@@ -153,4 +162,6 @@ def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
         if looked_at and all(log.ended for log in logs):
             state.end("complete")
             return
-        time.sleep(max(PAUSE, BREAK * (time.monotonic() - began)))
+        pause = min(max(PAUSE, BREAK * (time.monotonic() - began)), LONGEST_PAUSE)
+        with state.changed:  # who begins to look need not wait
+            state.changed.wait_for(lambda: state.viewers > 0 and not looked_at, pause)  # noqa: B023 (called at once)

@@ -302,6 +302,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         with state.changed:
             state.viewers += 1
+            state.changed.notify_all()
         try:
             ended = False
             while not ended:

@@ -214,6 +214,7 @@ class SampledRun:
 
     def take(self, columns: Columns) -> None:
         """Add the events of sampled pulls among these, which are the next ones of the run."""
+        self.aggregate.note_looks(columns)
         columns = without_looks(columns)
         for one in self._open:
             place = columns["pull"] - one.first

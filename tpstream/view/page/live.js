@@ -13,6 +13,7 @@ function progressText(told) {
   return `${parts} in ${clock(seconds)}${left}`;
 }
 function statusText(told) {
+  if (told.follows && told.status === "running" && !told.done) return "Reading the log …";
   if (told.follows && told.status === "running") return told.quiet > 10 ? `The log is not complete, and nothing was written to it for ${clock(told.quiet)} minutes.` : "The log is being written";
   const words = { complete: "The log is complete: its run has ended.", running: told.stopping ? "Stopping …" : "Running", finished: "The run has ended: all of it is done.", stopped: "The run has ended: it was stopped from this page. What was done is kept.", interrupted: "The run has ended: it was interrupted.", failed: "The run has ended: it failed. The terminal says why." };
   return words[told.status] || told.status;
