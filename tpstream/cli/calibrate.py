@@ -1,7 +1,7 @@
 """The command that finds the threshold of a rule by simulation: calibrate."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from tpstream.trial.calibrate import Calibration
 
 
+@dataclass(frozen=True)
+class CalibrateFlags(SettingStudyFlags):
+    """The flags of a search, which needs many trials."""
+
+    runs: Annotated[int, option("--runs -n N", "Simulated trials of the search.", least=1)] = 10_000
+
+
 @command(
     "Trials",
     example="calibrate my-design.toml --target type1=0.025 --key trial.superiority --runs 10000",
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 )
 def calibrate(
     *,
-    study: SettingStudyFlags,
+    study: CalibrateFlags,
     target: Annotated[
         str, option("--target MEASURE=VALUE", "What is wanted, e.g. type1=0.025, power=0.9 or futility=0.5.")
     ],

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tpstream.trial.characteristics import Trial
 
 DESIGNED = (
-    "A scenario with a table [trial] is judged by its operating characteristics: type I error, power, sizes, bias and "
+    "A scenario with a table `trial` is judged by its operating characteristics: type I error, power, sizes, bias and "
     "coverage, with Monte Carlo errors. `tpstream columns measures` says what each is."
 )
 NOTES = f"{CODES}\n\n{DESIGNED}\n\nFor a scenario without one: {describe_printed('trial')}"
@@ -52,7 +52,7 @@ class TrialFlags(SettingStudyFlags):
     others: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SCENARIO]...",
+            metavar="OTHER",
             help="Further designs, which are compared with the first one trial by trial.",
             show_default=False,
         ),
@@ -95,7 +95,7 @@ def trial(
 ) -> None:
     """Judge designs of a trial by simulating it many times: operating characteristics with 95 % intervals.
 
-    A scenario with a table [trial] has looks, rules and an allocation of its own, and is told with error rates, power,
+    A scenario with a table `trial` has looks, rules and an allocation of its own, and is told with error rates, power,
     sizes, bias and coverage; several of them are compared. For one without, policies are compared with fixed
     randomisation: every run goes on to the last read-out; then the arm whose parts paid most on average is chosen.
     """
