@@ -144,6 +144,22 @@ def calibrate(
     ------
     StudyError
         The target cannot be reached between the ends.
+
+    Examples
+    --------
+    >>> from tpstream import calibrate
+    >>> scenario = {
+    ...     "name": "responses", "horizon": 60, "span": 1, "drain": True, "rewards": {"kind": "binary"},
+    ...     "policies": [{"kind": "uniform"}],
+    ...     "arms": [{"name": "standard", "probability": 0.3}, {"name": "new", "probability": 0.6}],
+    ...     "trial": {
+    ...         "control": "standard",
+    ...         "rules": [{"kind": "superiority", "method": "z", "threshold": 1.96}],
+    ...     },
+    ... }
+    >>> found = calibrate(scenario, "type1=0.05", runs=200, seed=1)
+    >>> 1.2 < found.value < 2.2, found.trials
+    (True, 400)
     """
     world = Scenario.load(scenario)
     design = world.design()

@@ -53,6 +53,22 @@ class OperatingCharacteristics(PolicyTables):
         Where the random numbers come from.
     failures : tuple of FailedRun
         The simulated trials that failed.
+
+    Examples
+    --------
+    >>> from tpstream import trial
+    >>> scenario = {
+    ...     "name": "responses", "horizon": 60, "visits": [2, 12], "drain": True, "rewards": {"kind": "binary"},
+    ...     "policies": [{"kind": "uniform"}],
+    ...     "arms": [{"name": "standard", "probability": 0.3}, {"name": "new", "probability": 0.6}],
+    ...     "trial": {
+    ...         "control": "standard", "endpoint": "last",
+    ...         "rules": [{"kind": "superiority", "method": "z", "threshold": 1.96}],
+    ...     },
+    ... }
+    >>> found = trial(scenario, runs=20, seed=1)
+    >>> found.value("patients").value
+    60.0
     """
 
     trials: Sequence[SimulatedTrials]
