@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from tpstream.looks.design import Family
 from tpstream.looks.posteriors import (
     all_equivalent_probability,
     best_probabilities,
+    beta_below,
     better_probabilities,
     equivalent_probabilities,
 )
@@ -105,3 +106,11 @@ def test_many_trials_at_once(parameters: list[tuple[float, float]], trials: int)
     for row in range(trials):
         np.testing.assert_array_equal(best[row], best_probabilities("beta", rows[row], second))
         np.testing.assert_allclose(better[row], better_probabilities("beta", rows[row], second, 1, 0.05), rtol=1e-12)
+
+
+@given(st.floats(0, 1), st.floats(0.05, 5000), st.floats(0.05, 5000))
+@settings(max_examples=60, deadline=None)
+def test_the_distribution_function_of_beta(x: float, a: float, b: float) -> None:
+    """The continued fraction gives what SciPy gives, for parameters of large trials, too."""
+    constant = special.gammaln(a + b) - special.gammaln(a) - special.gammaln(b)
+    assert beta_below(x, 1 - x, a, b, constant) == pytest.approx(special.betainc(a, b, x), rel=1e-9, abs=1e-11)

@@ -36,6 +36,7 @@ Spending = Annotated[
     Annotated[SpendingName, Tag("(word)")] | Annotated[tuple[NonNegativeFloat, ...], Tag("(number)")], FORM
 ]
 Update = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["patient", "look"], Tag("(word)")], FORM]
+Variance = Annotated[Annotated[PositiveFloat, Tag("(number)")] | Annotated[Literal["pooled"], Tag("(word)")], FORM]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Power = Annotated[Annotated[float, Field(ge=0), Tag("(number)")] | Annotated[Literal["i/(2n)"], Tag("(word)")], FORM]
 ControlShare = Annotated[
@@ -88,7 +89,11 @@ class AllocationTable(Table):
     update: Update | None = Field(
         None, description="when probabilities are computed anew: for each patient, at looks, or every so many patients"
     )
-    prior: tuple[PositiveFloat, PositiveFloat] | None = Field(None, description="a and b of the Beta prior of each arm")
+    family: Family | None = Field(None, description="the posteriors of the arms' means; default: beta")
+    prior: tuple[float, float] | None = Field(
+        None, description="a and b of the Beta prior, or a mean and how many patients it counts as"
+    )
+    variance: Variance | None = Field(None, description="normal: of a patient; a number, or pooled over all arms")
 
     @model_validator(mode="after")
     def _check(self) -> "AllocationTable":
