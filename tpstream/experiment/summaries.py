@@ -1,7 +1,7 @@
 """What is to be known of each cell of a study besides its runs: plain values, which a study's folder keeps."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
@@ -45,11 +45,11 @@ class TrialSummary(msgspec.Struct, frozen=True):
     time_unit: str | None
 
     @classmethod
-    def of_design(cls, design: Design, time_unit: str | None) -> Self:
-        """That of a design."""
-        of = Comparison.of_design(design)
+    def of_scenario(cls, scenario: Scenario, design: Design) -> Self:
+        """That of the design of this scenario."""
+        of, time_unit = Comparison.of_design(design), scenario.time_unit
         truths = [truth if np.isfinite(truth) else None for truth in of.truths]
-        rules = design_sentences(design, time_unit)
+        rules = [*design_sentences(design, time_unit), *_allocation(scenario, design)]
         return cls(truths, of.control, of.higher, of.against_all, rules, time_unit)
 
     def comparison(self, arms: tuple[str, ...]) -> Comparison:
@@ -80,6 +80,25 @@ class CellSummary(msgspec.Struct, frozen=True):
     """Whether the timing is that for which the bounds are proved."""
     trial: TrialSummary | None = None
     """Its design, if the scenario has one."""
+
+
+def _allocation(scenario: Scenario, design: Design) -> Iterator[str]:
+    """How patients are allocated, in words, where the design says it."""
+    table = scenario.trial.allocation if scenario.trial is not None else None
+    if table is None or table.kind == "policy":
+        return
+    if table.kind == "fixed":
+        ratio = ":".join(map(str, table.ratio or (1,) * design.arms))
+        yield f"Patients are allocated in permuted blocks, in the ratio {ratio}."
+        return
+    parts = [f"to the power {table.power}"] if table.power not in (None, 1) else []
+    parts += [f"the first {table.burn_in} patients get each arm equally likely"] if table.burn_in else []
+    parts += [f"no probability is below {table.minimum:g}"] if table.minimum else []
+    parts += [f"none is above {table.maximum:g}"] if table.maximum else []
+    parts += [f"share of the control: {table.control_share}"] if table.control_share not in (None, "none") else []
+    often = {None: "for each patient", 1: "for each patient", "patient": "for each patient", "look": "at each look"}
+    parts.append(f"computed anew {often.get(table.update, f'every {table.update} patients')}")
+    yield f"Patients are allocated by the posterior probability that an arm is the best: {'; '.join(parts)}."
 
 
 def summarize_cells(plan: Plan, *, commands: bool) -> list[CellSummary]:
@@ -123,7 +142,7 @@ def summarize(
         span=problem.span,
         groups=problem.groups,
         plain=scenario.timing().plain,
-        trial=None if design is None else TrialSummary.of_design(design, scenario.time_unit),
+        trial=None if design is None else TrialSummary.of_scenario(scenario, design),
         policies={
             choice.label: PolicySummary(
                 choice.form.name,

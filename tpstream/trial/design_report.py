@@ -99,7 +99,8 @@ def _rules(found: OperatingCharacteristics) -> Iterator[Section]:
     if several:
         yield Section("The designs", [Sentences(["The rules of each design, fixed before any trial was simulated:"])])
     for design, story in found.stories.items():
-        allocation = [f"Patients are allocated by {story.policy}."] if story.policy else []
+        told = any(rule.startswith("Patients are allocated") for rule in story.rules)
+        allocation = [] if told or not story.policy else [f"Patients are allocated by the policy {story.policy}."]
         block = Sentences([*story.rules, *allocation], points=True)
         yield Section(design if several else "The design", [block], inner=several)
 

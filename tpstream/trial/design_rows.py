@@ -123,8 +123,11 @@ def benefit_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
 
 
 def arm_rows(found: OperatingCharacteristics, measures: Sequence[str] = ARMS) -> list[dict[str, str]]:
-    """Patients, selection, errors and estimates of each arm."""
-    return without_empty(list(_arm_rows(found, measures)))
+    """Patients, selection, errors and estimates of each arm; conclusions that no trial came to are left out."""
+    table = found.table().query("arm != '' and value > 0")
+    seen = set(CONCLUSIONS.values()) & set(table["measure"])
+    kept = [name for name in measures if name not in CONCLUSIONS.values() or name in seen]
+    return without_empty(list(_arm_rows(found, kept)))
 
 
 def estimate_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
