@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, PositiveFloat, PositiveInt, Tag
 
 from tpstream.model.interfaces import Policy
 from tpstream.model.world import Problem
@@ -18,6 +18,24 @@ AutoGroups = Annotated[
     Discriminator(lambda value: "(word)" if value == "auto" else "(number)"),
 ]
 """A number of groups, or "auto": chosen from what was seen. By the tags an error is about one form only."""
+
+
+def _word_or_number(value: object) -> str:
+    return "(word)" if isinstance(value, str) else "(number)"
+
+
+WORDS = Discriminator(_word_or_number)
+"""Tells words from other values, so that an error is about one form only."""
+Probability = Annotated[float, Field(ge=0, le=1)]
+Power = Annotated[Annotated[float, Field(ge=0), Tag("(number)")] | Annotated[Literal["i/(2n)"], Tag("(word)")], WORDS]
+"""Of the probability of being best: a number, or one that grows with patient i of n."""
+ControlShare = Annotated[
+    Annotated[float, Field(gt=0, lt=1), Tag("(number)")] | Annotated[Literal["none", "match", "sqrt"], Tag("(word)")],
+    WORDS,
+]
+Update = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["look"], Tag("(word)")], WORDS]
+"""After how many patients, or at looks, probabilities are computed anew."""
+Variance = Annotated[Annotated[PositiveFloat, Tag("(number)")] | Annotated[Literal["pooled"], Tag("(word)")], WORDS]
 
 
 class Parameters(BaseModel):

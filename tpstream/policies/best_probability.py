@@ -14,17 +14,17 @@ known, all arms count as equally good.
 
 import math
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from pydantic import Discriminator, Field, PositiveFloat, PositiveInt, Tag, model_validator
+from pydantic import Field, model_validator
 
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import PolicyError
 from tpstream.model.numba_support import compiled, compiled_alone
 from tpstream.model.world import Problem
 from tpstream.policies.allocation import clip, draw_arm, fix_share, lift, match_control, raise_to_power
-from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.base import ControlShare, Parameters, Power, Probability, SharedPolicy, Update, Variance
 from tpstream.policies.best_arm import fill_best, quadrature_fields
 from tpstream.policies.closed_pulls import count_value
 from tpstream.policies.index import count_open, total
@@ -39,22 +39,6 @@ CLOSED, DECIDED, IN_USE = range(3)
 """Places of what happened since the last update, in `news`."""
 OWN, MATCH, SQRT, SHARE = range(4)
 """What the control gets: what its own P(best) gives, as much as the best of the others, or a share of its own."""
-
-
-def _word_or_number(value: object) -> str:
-    return "(word)" if isinstance(value, str) else "(number)"
-
-
-WORDS = Discriminator(_word_or_number)
-"""By it an error is about one form only."""
-Probability = Annotated[float, Field(ge=0, le=1)]
-Power = Annotated[Annotated[float, Field(ge=0), Tag("(number)")] | Annotated[Literal["i/(2n)"], Tag("(word)")], WORDS]
-ControlShare = Annotated[
-    Annotated[float, Field(gt=0, lt=1), Tag("(number)")] | Annotated[Literal["none", "match", "sqrt"], Tag("(word)")],
-    WORDS,
-]
-Update = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["look"], Tag("(word)")], WORDS]
-Variance = Annotated[Annotated[PositiveFloat, Tag("(number)")] | Annotated[Literal["pooled"], Tag("(word)")], WORDS]
 
 
 class BestProbabilityParameters(Parameters):

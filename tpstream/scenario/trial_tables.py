@@ -6,7 +6,7 @@ Whether they fit together and to the rest of the scenario is checked in trial_ch
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, NonNegativeFloat, PositiveFloat, PositiveInt, Tag, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, Tag, model_validator
 
 from tpstream.looks.design import (
     Adjust,
@@ -20,29 +20,16 @@ from tpstream.looks.design import (
     SpendingName,
 )
 from tpstream.model.settings import Table
+from tpstream.policies.base import WORDS, ControlShare, Power, Probability, Variance
 from tpstream.scenario.messages import wrong
 
 DECIDERS = {"fixed": "permuted-blocks", "best-probability": "best-probability"}
 """The policy of each kind of allocation that brings its own."""
 
-
-def _form(value: object) -> str:
-    """Which of several forms a value has; by it an error is about one form only."""
-    return "(word)" if isinstance(value, str) else "(number)"
-
-
-FORM = Discriminator(_form)
 Spending = Annotated[
-    Annotated[SpendingName, Tag("(word)")] | Annotated[tuple[NonNegativeFloat, ...], Tag("(number)")], FORM
+    Annotated[SpendingName, Tag("(word)")] | Annotated[tuple[NonNegativeFloat, ...], Tag("(number)")], WORDS
 ]
-Update = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["patient", "look"], Tag("(word)")], FORM]
-Variance = Annotated[Annotated[PositiveFloat, Tag("(number)")] | Annotated[Literal["pooled"], Tag("(word)")], FORM]
-Probability = Annotated[float, Field(ge=0, le=1)]
-Power = Annotated[Annotated[float, Field(ge=0), Tag("(number)")] | Annotated[Literal["i/(2n)"], Tag("(word)")], FORM]
-ControlShare = Annotated[
-    Annotated[float, Field(gt=0, lt=1), Tag("(number)")] | Annotated[Literal["none", "match", "sqrt"], Tag("(word)")],
-    FORM,
-]
+When = Annotated[Annotated[PositiveInt, Tag("(number)")] | Annotated[Literal["patient", "look"], Tag("(word)")], WORDS]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -86,7 +73,7 @@ class AllocationTable(Table):
         None, description="how the limits are kept: others stay in proportion, or cut and scaled"
     )
     control_share: ControlShare | None = Field(None, description="of the control: a number, match, sqrt or none")
-    update: Update | None = Field(
+    update: When | None = Field(
         None, description="when probabilities are computed anew: for each patient, at looks, or every so many patients"
     )
     family: Family | None = Field(None, description="the posteriors of the arms' means; default: beta")
