@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from command import Command, tpstream
 
-from tpstream.paper.trial_numbers import TABLES, Effort, Number, mean, rpact, share, shown
+from tpstream.paper.published import Effort, Number, mean, share
+from tpstream.paper.trial_numbers import TABLES, shown
+from tpstream.paper.trials_rpact import rpact
 
 __all__ = ["tpstream"]
 

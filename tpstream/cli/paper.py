@@ -164,7 +164,8 @@ def _compare_trials(
 ) -> None:
     """Print which numbers of published designs of trials agree, and write all of them; exit code 1 if one disagrees."""
     from tpstream.model.errors import UnknownNameError
-    from tpstream.paper.trial_numbers import NEAR, SEED, TABLES, TRIALS, Effort, trial_agreement, write_validation
+    from tpstream.paper.published import NEAR, SEED, TRIALS, Effort
+    from tpstream.paper.trial_numbers import TABLES, trial_agreement, write_validation
 
     for name in tables or ():
         if name not in TABLES:

@@ -1,0 +1,79 @@
+"""A published number of a trial design beside ours, and when the two agree."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.run.options import Progress
+
+NEAR = 4.0
+"""Combined Monte Carlo errors within which numbers agree."""
+SEED = 20150401
+TRIALS = 10_000
+
+
+class Number(NamedTuple):
+    """A published number and ours."""
+
+    table: str
+    what: str
+    ours: float
+    error: float
+    """The Monte Carlo error of ours, one standard error; 0 if it is computed."""
+    published: float
+    published_error: float = 0.0
+    rounding: float = 0.0
+    """How far the published number may be from the one that was found there."""
+
+    @property
+    def errors(self) -> float:
+        """The difference in combined errors, after the rounding is taken off; 0 within the rounding."""
+        beyond = max(abs(self.ours - self.published) - self.rounding, 0.0)
+        combined = math.hypot(self.error, self.published_error)
+        if beyond == 0:
+            return 0.0
+        return math.copysign(beyond / combined if combined > 0 else math.inf, self.ours - self.published)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are near enough."""
+        return abs(self.errors) <= NEAR
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated, and where."""
+
+    trials: int
+    seed: int = SEED
+    jobs: int = 1
+    progress: Progress | None = None
+
+
+Table = Callable[[Effort], Sequence[Number]]
+
+
+def share(table: str, what: str, ours: Floats, published: float, trials: int, rounding: float = 0.0005) -> Number:
+    """A probability: ours from one truth value for each trial, theirs from so many trials."""
+    probability = float(np.mean(ours))
+    return Number(
+        table,
+        what,
+        probability,
+        math.sqrt(probability * (1 - probability) / len(ours)),
+        published,
+        math.sqrt(published * (1 - published) / trials),
+        rounding,
+    )
+
+
+def mean(
+    table: str, what: str, ours: Floats, published: float, deviation: float, trials: int, rounding: float
+) -> Number:
+    """A mean over trials: ours from one number for each trial, theirs with this deviation between so many trials."""
+    error = float(np.std(ours, ddof=1)) / math.sqrt(len(ours))
+    return Number(table, what, float(np.mean(ours)), error, published, deviation / math.sqrt(trials), rounding)
