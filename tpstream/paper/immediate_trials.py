@@ -97,5 +97,4 @@ def simulate_trials(
     plan = make_plan(scenario, [policy], runs, effort.seed, (), RunOptions(measurer=ArmTotals))
     (study,) = run_study(plan, jobs=effort.jobs, folder=None, executor=None)
     (records,) = study.records.values()
-    stacked = [np.array([one[name] for one in records.measures]) for name in Trials._fields]
-    return Trials(*stacked)
+    return Trials(records.measure("patients"), records.measure("successes"))
