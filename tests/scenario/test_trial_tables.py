@@ -245,6 +245,8 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {"looks": LOOKS | {"at": "randomised"}, "rules": [SUPERIOR]},
         "trial.rules[0].alpha: looks by time or patients randomised have no planned information",
     ),
+    "binding": ({"rules": [SUPERIOR | {"binding": False}]}, "trial.rules[0].binding: is of futility with beta"),
+    "prior of z": ({"rules": [SUPERIOR | {"prior": [1, 1]}]}, "trial.rules[0].prior: is of posterior probabilities"),
     "beta alone": (
         {"looks": LOOKS, "rules": [FUTILE]},
         "trial.rules[0].beta: needs a rule of superiority by z with alpha",

@@ -30,6 +30,10 @@ class RuleChecks:
     def faults(self, rule: RuleTable) -> Iterator[tuple[str, str]]:
         """What is wrong with a rule: the key, and the fault."""
         yield from self._against_faults(rule)
+        if not rule.binding and rule.beta is None:
+            yield "binding", "is of futility with beta; leave it out"
+        if rule.prior is not None and rule.method != "posterior":
+            yield "prior", f"is of posterior probabilities, and this rule is {rule.method}; leave it out"
         if rule.kind == "equivalence" and rule.margin <= 0:
             yield "margin", f"equivalence needs a margin above 0, got {rule.margin:g}"
         yield from (self._posterior_faults if rule.method == "posterior" else self._test_faults)(rule)
