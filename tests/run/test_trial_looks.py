@@ -6,9 +6,9 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from heard import policy_with
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
 from parity import different_event
+from trials import WRITING, trial_keys, trials
 
 from tpstream import Scenario, compare, read_log, simulate
 from tpstream.engines import simpy_clock, simpy_engine
@@ -22,55 +22,6 @@ from tpstream.model.world import Problem
 from tpstream.policies.base import Parameters, PythonPolicy
 
 MANY = 12 if numba.config.DISABLE_JIT else 40
-WRITING = policy_with("on_pull", "on_partial", "on_received", "on_lost", "on_closed", "on_look")
-"""Decides by all that it was told, looks included."""
-SUPERIOR = {"kind": "superiority", "threshold": 0.9}
-FUTILE = {"kind": "futility", "threshold": 0.2}
-
-
-def trial_keys(**changes: Any) -> dict[str, Any]:
-    """A small trial in which most runs stop, at whole times, with three arms of which some are dropped."""
-    chances = [0.2, 0.7, 0.4]
-    return {
-        "name": "small",
-        "horizon": 40,
-        "visits": [1.0, 2.0],
-        "drain": True,
-        "rewards": {"kind": "binary"},
-        "arms": [{"name": f"arm {arm}", "probability": chance} for arm, chance in enumerate(chances)],
-        "delays": [{"kind": "empirical", "lags": [0.0, 1.0, 4.0]}, {"kind": "missing", "p": 0.1}],
-        "trial": {
-            "control": "arm 0",
-            "endpoint": "last",
-            "looks": {"at": "known", "values": [8, 16, 24], "cleaning": 2.0},
-            "rules": [SUPERIOR, FUTILE],
-        },
-    } | changes
-
-
-@st.composite
-def trials(draw: st.DrawFn) -> Scenario:
-    """Trials with any looks; many times are equal."""
-    keys = trial_keys()
-    at = draw(st.sampled_from(["known", "randomised", "time", "information"]))
-    values = sorted(draw(st.sets(st.integers(2, 38), min_size=1, max_size=4)))
-    looks = {
-        "at": at,
-        "values": [value / 40 for value in values] if at == "information" else values,
-        "cleaning": draw(st.sampled_from([0.0, 0.0, 1.0, 3.0])),
-        "recruiting": draw(st.booleans()),
-    }
-    if at in ("known", "randomised", "information"):
-        gap = min(np.diff(values), default=99)
-        looks["cleaning"] = min(looks["cleaning"], float(gap))
-    keys["arrivals"] = draw(st.sampled_from([{"kind": "regular"}, {"kind": "batches", "size": 2, "every": 2.0}]))
-    if at == "time" or draw(st.booleans()):
-        keys["arrivals"] = {"kind": "poisson", "rate": draw(st.sampled_from([0.5, 3.0]))}
-    if draw(st.booleans()):
-        keys |= {"window": draw(st.sampled_from([2.0, 4.0])), "reveal": draw(st.sampled_from(["all", "positive"]))}
-    rules = draw(st.sampled_from([[SUPERIOR, FUTILE], [FUTILE], [SUPERIOR], []]))
-    keys["trial"] = keys["trial"] | {"looks": looks, "rules": rules}
-    return Scenario(**keys, seed=draw(st.integers(0, 99)))
 
 
 def events_of(scenario: Scenario, engine: str, policy: Any = WRITING) -> Events:
@@ -131,9 +82,8 @@ def test_a_look_before_its_deliveries_is_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("suffix", ["jsonl", "arrows"])
 def test_the_log_of_a_stopped_trial(suffix: str, tmp_path: Path) -> None:
     """It is complete, keeps all rules, tells the horizon in its header, and has the probabilities of every arm."""
-    keys = trial_keys(delays=[])
-    keys["arms"] = keys["arms"][:2]
-    scenario = Scenario(**keys)
+    arms = [{"name": "arm 0", "probability": 0.1}, {"name": "arm 1", "probability": 0.9}]
+    scenario = Scenario(**trial_keys(delays=[], arms=arms))
     run = simulate(scenario, "uniform", seed=3, log=tmp_path / f"trial.{suffix}")
     log = read_log(tmp_path / f"trial.{suffix}")
     assert log.complete

@@ -110,7 +110,7 @@ def on_look(state: WritingState, stage: int) -> None:
     still_open = 0
     for arm in range(state.open_arms.size):
         still_open += state.open_arms[arm]
-    write(state, LOOK, state.indices.size - 1, 0, stage, float(still_open), 0.0)
+    write(state, LOOK, 0, 0, stage, float(still_open), 0.0)
 
 
 @compiled

@@ -108,11 +108,12 @@ def show_replay(log: "Log", result: "Replay", output: OutputFlags) -> None:
         if found is not None:
             indices = {name: as_numbers(getattr(found, name)) for name in ("logged_indices", "indices")}
             divergence = {**pick(found, "round", "seq", "logged", "decided"), **indices}
-        shown = pick(result, "log", "policy", "equal", "rounds", "complete", "notes")
+        shown = pick(result, "log", "policy", "equal", "rounds", "looks", "complete", "notes")
         print_json({**shown, "divergence": divergence})
         return
     if found is None:
-        typer.echo(f"equal: {result.policy} takes the same {result.rounds:,} decisions")
+        looks = f"; looks computed again and equal: {result.looks:,}" if result.looks else ""
+        typer.echo(f"equal: {result.policy} takes the same {result.rounds:,} decisions{looks}")
     else:
         typer.echo(
             f"diverged: in round {found.round} (event {found.seq}) the log has arm {arms[found.logged]!r}, "

@@ -91,7 +91,27 @@ def _errors_of(name: str, events: Events) -> Iterator[None]:
 EngineName = Literal["auto", "compiled", "simpy"]
 
 
-class Engine(Protocol):
+class LookEngine(Protocol):
+    """What is asked of a run that pauses, at the end of a batch that ends with a pause."""
+
+    @property
+    def drops_arms(self) -> bool:
+        """Whether the policy leaves out arms that are not open."""
+
+    def tell_look(self, stage: int) -> None:
+        """Tell the policy that the data are cut now (stage 0), or that it is decided on them (stage 1)."""
+
+    def set_open_arms(self, open_arms: Bools) -> None:
+        """Tell the policy which arms are open from now on."""
+
+    def announce(self, kind: Kind, look: int, arm: Ints, part: Ints, value: Floats) -> None:
+        """Publish events about a look, at the time of the pause."""
+
+    def end_recruitment(self) -> None:
+        """Let no more decisions be made; what is still to come of the pulls comes."""
+
+
+class Engine(LookEngine, Protocol):
     """One run of a world under a policy; subscribe sinks to its bus, then take its batches of rounds."""
 
     bus: Bus
@@ -109,24 +129,6 @@ class Engine(Protocol):
 
     def policy_measures(self) -> Mapping[str, float]:
         """Numbers by name that the policy reports after the last round."""
-
-    # The rest is for runs that pause, at the end of a batch that ends with a pause.
-
-    @property
-    def drops_arms(self) -> bool:
-        """Whether the policy leaves out arms that are not open."""
-
-    def tell_look(self, stage: int) -> None:
-        """Tell the policy that the data are cut now (stage 0), or that it is decided on them (stage 1)."""
-
-    def set_open_arms(self, open_arms: Bools) -> None:
-        """Tell the policy which arms are open from now on."""
-
-    def announce(self, kind: Kind, look: int, arm: Ints, part: Ints, value: Floats) -> None:
-        """Publish events about a look, at the time of the pause."""
-
-    def end_recruitment(self) -> None:
-        """Let no more decisions be made; what is still to come of the pulls comes."""
 
 
 def announced(

@@ -108,7 +108,7 @@ class Runner:
     def follow(self, events: Events) -> tuple[int, int] | None:
         """Tell recorded events and let the policy decide at every pull.
 
-        The first event must be a pull, and the last one come right before the next pull. Returns the place of the
+        The last event must come right before the next pull, or before a look. Returns the place of the
         first pull of another arm than the policy's, and the policy's arm; None if there is no such pull.
         """
         decided = np.zeros(1, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind, Told
 from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.policies.runner import Runner
+from tpstream.replay.looks import ToldLooks
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +43,17 @@ class Divergence:
         ]
 
 
-def follow(policy: Policy, batches: Iterable[Events], *, clairvoyant: bool) -> tuple[int, Divergence | None]:
+def follow(
+    policy: Policy, batches: Iterable[Events], *, clairvoyant: bool, cleaning: float = 0.0
+) -> tuple[int, Divergence | None]:
     """Tell a policy consecutive events as the engine does: before each decision all that happened since the last one.
 
+    The batches end right before a decision; `cleaning` is the time between cuts and decisions of a trial's looks.
     Returns the number of decisions that were compared, and the first one that is not the logged one. A LogError that
     the batches raise is raised unless a decision differs before.
     """
-    rounds, shown = 0, Told()
-    for events in _whole_rounds(batches):
+    rounds, shown, looks = 0, Told(), ToldLooks(policy, cleaning)
+    for events in chain.from_iterable(map(looks.pieces, batches)):
         # What the policy sees in a run: nothing that is hidden, no indices, and totals only if it is clairvoyant.
         told = shown.of(events)
         value = told.value if clairvoyant else np.where(told.kind == Kind.PULL, np.nan, told.value)
@@ -70,10 +74,11 @@ def follow(policy: Policy, batches: Iterable[Events], *, clairvoyant: bool) -> t
             indices=policy.indices(),
             state=getattr(policy, "state", None),
         )
+    looks.finish()
     return rounds, None
 
 
-def _whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
+def whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
     """The same events in batches that end right before a decision; what follows the last decision comes at the end.
 
     When the batches raise a LogError, the events before it come first.
@@ -99,6 +104,9 @@ def _whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
 def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
     """Do what `Runner.follow` does, for a policy that is an ordinary Python object."""
     pulls = np.flatnonzero(events.kind == Kind.PULL).tolist()
+    before = pulls[0] if pulls else len(events)
+    if before:
+        policy.hear(events.cut(0, before))
     for place, following in pairwise([*pulls, len(events)]):
         if isinstance(policy, TimedPolicy):
             policy.set_clock(float(events.time[place]))

@@ -23,7 +23,8 @@ from tpstream.model.events import Kind
 from tpstream.model.world import Purpose, open_stream
 from tpstream.policies.runner import start_policy
 from tpstream.replay.audit import audited
-from tpstream.replay.follow import Divergence, follow
+from tpstream.replay.follow import Divergence, follow, whole_rounds
+from tpstream.replay.looks import LookAudit, cleaning_time
 from tpstream.run.simulate import simulate
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policy
 from tpstream.scenario.scenario import Scenario
@@ -50,6 +51,8 @@ class Replay(Displayed):
         Whether the log is of a run that came to its end.
     notes
         What a reader of the result should know: where the log is torn, why its values were not drawn again.
+    looks
+        The looks of a trial that were computed again; all are equal.
     """
 
     log: str
@@ -58,6 +61,7 @@ class Replay(Displayed):
     divergence: Divergence | None
     complete: bool
     notes: tuple[str, ...]
+    looks: int = 0
 
     @property
     def equal(self) -> bool:
@@ -66,6 +70,7 @@ class Replay(Displayed):
 
     def _summary(self) -> Summary:
         facts = [f"log {self.log}", *([] if self.complete else ["the run did not come to its end"])]
+        facts += [f"{counted(self.looks, 'look')} computed again, all equal"] if self.looks else []
         title = f"Replay under {self.policy}"
         found = self.divergence
         if found is None:
@@ -206,9 +211,16 @@ def replay(
     world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
     started = start_policy(choice.form, header.problem(), choice.parameters, stream)
-    rounds, divergence = follow(started, audited(log, world), clairvoyant=choice.form.clairvoyant)
-    notes = (log.truncated, None if world else f"values were not drawn again: {reason}")
-    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, tuple(filter(None, notes)))
+    batches, design = whole_rounds(audited(log, world)), scenario.design() if scenario else None
+    audit = None
+    if design is not None and world is not None:
+        audit = LookAudit(design, world)
+        batches = audit.checked(batches, str(log.path), complete=log.complete)
+    cleaning = cleaning_time(header)
+    rounds, divergence = follow(started, batches, clairvoyant=choice.form.clairvoyant, cleaning=cleaning)
+    notes = tuple(filter(None, (log.truncated, None if world else f"values were not drawn again: {reason}")))
+    looks = 0 if audit is None else audit.equal
+    return Replay(str(log.path), choice.label, rounds, divergence, log.complete, notes, looks)
 
 
 def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = ".") -> WhatIf:
@@ -261,6 +273,12 @@ def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = "
     batches = audited(log, scenario.build_world(header.seed, header.run))
     arms = np.concatenate([np.empty(0, np.int64), *(events.arm[events.kind == Kind.PULL] for events in batches)])
     other = simulate(scenario, choice, seed=header.seed, run=header.run).arms[: len(arms)]
+    notes = [] if log.truncated is None else [log.truncated]
+    if len(other) < len(arms):
+        notes.append(
+            f"under {choice.label} the trial stops after {counted(len(other), 'decision')}; compared up to there"
+        )
+        arms = arms[: len(other)]
     means = header.known_means()
     return WhatIf(
         log=str(log.path),
@@ -270,7 +288,7 @@ def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = "
         other_arms=other,
         regret=regret_by_round(arms, means),
         other_regret=regret_by_round(other, means),
-        notes=() if log.truncated is None else (log.truncated,),
+        notes=tuple(notes),
     )
 
 

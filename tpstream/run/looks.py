@@ -11,7 +11,7 @@ from typing import get_type_hints
 
 import numpy as np
 
-from tpstream.engines.engine import Engine
+from tpstream.engines.engine import Engine, LookEngine
 from tpstream.looks.design import Design
 from tpstream.looks.monitor import Analysis, Monitor
 from tpstream.looks.schedule import look_times
@@ -79,22 +79,27 @@ class TrialRun:
 
     def _batches(self, engine: Engine) -> Iterator[Ints]:
         for arms in engine.round_batches():
-            while self._steps and engine.passed and self._steps[0][0] <= self.pauses[engine.passed - 1]:
-                _, look, stage = self._steps.pop(0)
-                if stage == CUT and not self.monitor.stopped:
-                    self._cut(engine, look)
-                elif stage == DECISION and look == len(self.monitor.looks) - 1:
-                    self._decide(engine, look)
+            if engine.passed:
+                self.hold(engine, float(self.pauses[engine.passed - 1]))
             if len(arms):
                 yield arms
 
-    def _cut(self, engine: Engine, look: int) -> None:
+    def hold(self, engine: LookEngine, until: float) -> None:
+        """Do all that is due up to and including this time; the monitor has heard all events up to then."""
+        while self._steps and self._steps[0][0] <= until:
+            _, look, stage = self._steps.pop(0)
+            if stage == CUT and not self.monitor.stopped:
+                self._cut(engine, look)
+            elif stage == DECISION and look == len(self.monitor.looks) - 1:
+                self._decide(engine, look)
+
+    def _cut(self, engine: LookEngine, look: int) -> None:
         """Analyse what is known now, and write the numbers to the log."""
         self._analysis = self.monitor.analyse(look)
         engine.announce(Kind.LOOK, look + 1, *look_rows(self._analysis))
         engine.tell_look(CUT)
 
-    def _decide(self, engine: Engine, look: int) -> None:
+    def _decide(self, engine: LookEngine, look: int) -> None:
         """Close arms, and stop the trial if that was found."""
         assert self._analysis is not None  # noqa: S101 (there is no decision without a cut)
         verdict = self._analysis.verdict
