@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import stats
 
 from tpstream import Scenario, adaptive_estimates, import_log, read_log, simulate
 from tpstream.analysis.adaptive_weights import WEIGHTS, Weights, evaluation_weights, stick_lambdas, weighted_mean
@@ -24,8 +25,8 @@ LOSSES = [{"kind": "missing", "p": 0.1}, {"kind": "geometric", "p": 0.5}]
 
 def literal(
     own: list[bool], chance: list[float], value: list[float], known: list[bool], weights: Weights, decay: float
-) -> Iterator[tuple[float, float]]:
-    """The estimate and its variance by IPW, then by AIPW, patient by patient."""
+) -> Iterator[tuple[float, float, float]]:
+    """What is known in sum, the estimate and its variance, by IPW, then by AIPW, patient by patient."""
     total = len(own)
     for augmented in (False, True):
         left, sums, scores = 1.0, [0.0, 0.0], []
@@ -45,8 +46,8 @@ def literal(
             k = c + (known[t - 1] - c) / e if own[t - 1] else c
             scores.append((h, g, k))
             sums = [sums[0] + h * g, sums[1] + h * k]
-        estimate = sums[0] / sums[1]
-        yield estimate, sum((h * (g - estimate * k)) ** 2 for h, g, k in scores) / sums[1] ** 2
+        estimate = sums[0] / (sums[1] or np.nan)
+        yield sums[1], estimate, sum((h * (g - estimate * k)) ** 2 for h, g, k in scores) / (sums[1] or np.nan) ** 2
 
 
 patients = st.lists(
@@ -64,8 +65,12 @@ def test_estimates_are_the_formulas(drawn: list[Any], weights: Weights, decay: f
     own[1] = known[1] = True  # somebody on the arm has an endpoint
     value = [one if there else 0.0 for one, there in zip(value, known, strict=True)]
     arrays = np.array(own), np.array(chance), np.array(value), np.array(known)
-    for augmented, (estimate, variance) in enumerate(literal(own, chance, value, known, weights, decay)):
+    for augmented, (total, estimate, variance) in enumerate(literal(own, chance, value, known, weights, decay)):
         found = weighted_mean(*arrays, weights, augmented=bool(augmented), decay=decay)
+        if total < 1e-6:
+            assert found is None or total > -1e-12
+            continue
+        assert found is not None
         np.testing.assert_allclose([found.estimate, found.error**2], [estimate, variance], rtol=1e-7, atol=1e-9)
 
 
@@ -168,7 +173,11 @@ def test_a_log_gives_what_its_columns_give(tmp_path: Path) -> None:
     naive = found.find("new", "naive").columns()
     own = patients.value[patients.arm == 1]
     assert naive["estimate"] == pytest.approx(own.mean())
-    assert naive["high"] - naive["low"] == pytest.approx(2 * 1.959964 * own.std(ddof=1) / np.sqrt(len(own)), rel=1e-6)
+    by_scipy = stats.ttest_1samp(own, 0).confidence_interval()
+    assert (naive["low"], naive["high"]) == pytest.approx(tuple(by_scipy))
+    difference = found.find("new", "naive", against="standard")
+    by_scipy = stats.ttest_ind(own, patients.value[patients.arm == 0], equal_var=False).confidence_interval()
+    assert (difference.low, difference.high) == pytest.approx(tuple(by_scipy))
 
 
 def test_a_trial_names_endpoint_and_control(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from open_worlds import END, PaymentWorld, draw_arm, make_table
 from scipy import stats
 from shops import make_shop
 
-from tpstream import Answer, Scenario, answer, import_log, simulate
+from tpstream import Answer, Scenario, adaptive_estimates, answer, import_log, simulate
 from tpstream.analysis.age_tables import read_ages
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.boundaries import boundaries
@@ -179,6 +179,24 @@ def test_learning_policies(tmp_path: Path) -> None:
     assert answer(path, assignment="fixed").leader == "x"
     assert not answer(path, assignment="fixed").frame()["low"].isna().any()
     assert answer(path, assignment="adaptive").clear_since is None
+
+
+def test_learning_policies_with_probabilities(tmp_path: Path) -> None:
+    """With the probabilities of all arms in the log, values are adaptively weighted, and intervals given."""
+    arms = [{"name": name, "probability": chance} for name, chance in (("a", 0.2), ("b", 0.4))]
+    scenario = Scenario(name="s", horizon=400, span=3, rewards={"kind": "binary"}, arms=arms)
+    path = tmp_path / "learning.arrows"
+    simulate(scenario, "epsilon-greedy:epsilon=0.4", log=path, log_detail="probabilities")
+    found, weighted = answer(path), adaptive_estimates(path)
+    for one in found.arms:
+        expected = weighted.find(one.arm, weights="two-point")
+        row = one.columns()
+        assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
+        assert row["reason"].startswith("outstanding: epsilon-greedy")
+    assert found.leader == "b"
+    assert found.frame()["best_probability"].sum() == pytest.approx(1.0)
+    assert found.differences()["low"].notna().all()
+    assert found.clear_since is None
 
 
 def test_a_run(tmp_path: Path) -> None:

@@ -220,6 +220,31 @@ def test_looks_are_told_again(tmp_path: Path) -> None:
     assert (found != without).any()
 
 
+def test_a_trial_that_stops(tmp_path: Path) -> None:
+    """Of a trial with looks and an endpoint of its own, patients are assigned again as they were; the stop is told."""
+    keys: dict[str, Any] = {
+        "horizon": 60,
+        "visits": [1.0, 3.0],
+        "arms": [arm | {"probability": [0.2, p]} for arm, p in zip(ARMS, (0.1, 0.8), strict=True)],
+        "trial": {
+            "control": "standard",
+            "endpoint": "last",
+            "looks": {"at": "known", "values": [30], "cleaning": 1.5},
+            "allocation": {"kind": "best-probability", "minimum": 0.2},
+            "rules": [{"kind": "superiority", "threshold": 0.9}],
+        },
+    }
+    scenario = Scenario(name="t", rewards={"kind": "binary"}, drain=True, **keys)
+    log = logged(tmp_path / "log.arrows", scenario, "best-probability")
+    recorded = log.columns(["arm"], [Kind.PULL])["arm"]
+    assert 30 < len(recorded) < 60
+    again = Rerun(find_policy_of(log, None), log).assign(open_stream(5, 0, Purpose.POLICY))
+    np.testing.assert_array_equal(again, recorded)
+    found = randomisation_test(log, replications=20)
+    assert found.control == "standard"
+    assert "stopped by a rule" in found.notes[0]
+
+
 class Coin:
     """A rule in Python: a coin for each patient."""
 

@@ -14,14 +14,16 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.adaptive_weights import WEIGHTS, Influence, Weights, weighted_mean
-from tpstream.analysis.endpoints import Count, Endpoint, Endpoints, read_endpoints
-from tpstream.analysis.intervals import NORMAL_QUANTILE
+from tpstream.analysis.endpoints import Count, Endpoint, Endpoints, find_control, read_endpoints
 from tpstream.log.reader import Log, read_log
 from tpstream.model.display import Displayed, Summary, counted, number_text
-from tpstream.model.errors import DataError, did_you_mean
+from tpstream.model.errors import DataError
+from tpstream.model.events import Kind
 
 FEWEST = 2
 """Known endpoints that an arm needs for an estimate with an error."""
+FEW = 50
+"""Below so many, intervals of the arm may be too short (docs/inference.md)."""
 USUAL_DECAY = 0.7
 """The exponent of two-point weights where the rule has no constant least probability, as in Hadad et al."""
 ESTIMATORS = ("naive", "ipw", "aipw")
@@ -40,17 +42,18 @@ class Estimate:
     value: float | None
     """None where the estimate is not available."""
     error: float | None
+    """The standard error."""
+    low: float | None
+    """The lower end of the 95 % interval."""
+    high: float | None
     reason: str | None
     """Why the estimate, or its interval, is not available."""
 
     def columns(self) -> dict[str, Any]:
         """The estimate as a row of a table; None for what is not available."""
-        low = high = None
-        if self.value is not None and self.error is not None:
-            low, high = self.value - NORMAL_QUANTILE * self.error, self.value + NORMAL_QUANTILE * self.error
-        row: dict[str, Any] = {"arm": self.arm, "against": self.against, "estimator": self.estimator}
-        row |= {"weights": self.weights, "estimate": self.value, "error": self.error}
-        return row | {"low": low, "high": high, "reason": self.reason}
+        row = vars(self) | {"estimate": self.value}
+        names = ("arm", "against", "estimator", "weights", "estimate", "error", "low", "high", "reason")
+        return {name: row[name] for name in names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +110,7 @@ class AdaptiveEstimates(Displayed):
         raise DataError(f"there is no estimate {wanted}; the control is {self.control!r}")
 
     def rows(self, weights: Weights = "constant") -> list[dict[str, str]]:
-        """The table that commands print: means, then differences, by each estimator."""
+        """The table that commands print: means, then differences; the last column has these weights."""
         table = []
         for number, arm in enumerate(self.arms):
             numbers = {"patients": f"{self.patients[number]:,}", "known": f"{self.known[number]:,}"}
@@ -119,7 +122,9 @@ class AdaptiveEstimates(Displayed):
         return table
 
     def _cells(self, arm: str, against: str | None, weights: Weights) -> dict[str, str]:
-        return {name: _text(self.find(arm, name, weights, against=against)) for name in ESTIMATORS}
+        kinds: dict[str, tuple[str, Weights]] = {"naive": ("naive", "uniform"), "AIPW": ("aipw", "uniform")}
+        kinds[f"AIPW, {weights}"] = ("aipw", weights)
+        return {title: _text(self.find(arm, *kind, against=against)) for title, kind in kinds.items()}
 
     def _summary(self) -> Summary:
         total = counted(sum(self.counted), "patient")
@@ -130,10 +135,9 @@ def _text(estimate: Estimate) -> str:
     """An estimate with its interval in brackets."""
     if estimate.value is None:
         return "not available"
-    row = estimate.columns()
-    if row["low"] is None:
+    if estimate.low is None or estimate.high is None:
         return number_text(estimate.value)
-    return f"{number_text(estimate.value)} ({number_text(row['low'])} to {number_text(row['high'])})"
+    return f"{number_text(estimate.value)} ({number_text(estimate.low)} to {number_text(estimate.high)})"
 
 
 def adaptive_estimates(
@@ -147,8 +151,8 @@ def adaptive_estimates(
     """Estimate each arm's mean endpoint, and differences, from a log whose assignment depended on outcomes.
 
     Beside the naive means stand those by inverse probabilities (`ipw`, and `aipw`, augmented by the means of earlier
-    patients), each with uniform, constant-allocation and two-point weights (Hadad et al. 2021). Intervals are those of
-    `aipw` with constant or two-point weights; the others are there to compare.
+    patients), each with uniform, constant-allocation and two-point weights (Hadad et al. 2021). `aipw` with uniform
+    weights is unbiased; the other weights give shorter intervals, and some bias where arms have few patients.
 
     Parameters
     ----------
@@ -217,15 +221,6 @@ def adaptive_estimates(
     )
 
 
-def find_control(log: Log, control: str | None) -> int:
-    """The number of the arm with which the others are compared."""
-    names = log.header.arms
-    asked = control or (log.header.scenario.get("trial") or {}).get("control") or names[0]
-    if asked not in names:
-        raise DataError(f"{log.path}: there is no arm {asked!r}{did_you_mean(asked, names)}; it has {', '.join(names)}")
-    return names.index(asked)
-
-
 def default_decay(patients: Endpoints) -> float:
     """The exponent of two-point weights as the rule's parameters say; never from the probabilities themselves.
 
@@ -251,6 +246,17 @@ def not_available(patients: Endpoints, arm: int) -> str | None:
     if impossible:
         return f"the arm's probability was 0 for {counted(impossible, 'patient')} of {len(patients.counted):,}"
     return None
+
+
+def credited_estimates(log: Log) -> tuple[Estimate, ...]:
+    """What a decision of each arm is credited with in the end, by AIPW with two-point weights: for `answer`."""
+    patients = read_endpoints(log, "sum", credited=True)
+    decay, found = default_decay(patients), []
+    for arm, name in enumerate(patients.header.arms):
+        reason, kind = not_available(patients, arm), ("aipw", WEIGHTS[-1])
+        influence = _influence(patients, arm, kind, decay, available=reason is None)
+        found.append(_estimate(name, None, kind, influence, reason))
+    return tuple(found)
 
 
 def _all_estimates(
@@ -298,7 +304,8 @@ def _naive(patients: Endpoints, own: Any) -> Influence | None:
     if count < FEWEST:
         return None
     mean = float(patients.value[chosen].mean())
-    return Influence(mean, np.where(chosen, patients.value - mean, 0.0) / np.sqrt(count * (count - 1)))
+    spread = np.where(chosen, patients.value - mean, 0.0) / np.sqrt(count * (count - 1))
+    return Influence(mean, spread, count - 1)
 
 
 def _estimate(
@@ -307,11 +314,12 @@ def _estimate(
     """An estimate, or why it is not available; without an interval if all endpoints are equal."""
     estimator, weights = kind
     if found is None:
-        why = reason or f"fewer than {FEWEST} patients of an arm have a known endpoint"
-        return Estimate(arm, against, estimator, weights, None, None, why)
-    if found.error == 0:
-        return Estimate(arm, against, estimator, weights, found.estimate, None, "all known endpoints are equal")
-    return Estimate(arm, against, estimator, weights, found.estimate, found.error, None)
+        why = reason or "too few patients of an arm have a known endpoint"
+        return Estimate(arm, against, estimator, weights, None, None, None, None, why)
+    value, half = found.estimate, found.half_width
+    if half == 0:
+        return Estimate(arm, against, estimator, weights, value, None, None, None, "all known endpoints are equal")
+    return Estimate(arm, against, estimator, weights, value, found.error, value - half, value + half, None)
 
 
 def _notes(log: Log, patients: Endpoints, names: Sequence[str], reasons: Sequence[str | None]) -> Iterator[str]:
@@ -326,6 +334,12 @@ def _notes(log: Log, patients: Endpoints, names: Sequence[str], reasons: Sequenc
             for name, reason in zip(names, reasons, strict=True)
             if reason is not None
         )
+        known = np.bincount(patients.arm[patients.known], minlength=len(names))
+        few = [name for arm, name in enumerate(names) if reasons[arm] is None and known[arm] < FEW]
+        if few:
+            yield f"fewer than {FEW} patients of {', '.join(few)} have a known endpoint; intervals may be too short"
+    if len(log.columns(["kind"], [Kind.STOPPED])["kind"]):
+        yield "a rule stopped the trial or closed arms; estimates do not correct for that"
     missing = int(np.count_nonzero(~patients.known))
     if missing:
         yield f"{counted(missing, 'counted patient')} without an endpoint; right if that does not depend on it"

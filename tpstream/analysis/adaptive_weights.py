@@ -12,7 +12,8 @@ mean of the scores with weights h_t, which may depend on earlier patients, too:
 
 Weights for which h_t^2 / e_t(w) adds up to a constant make (Q - mean) / sqrt(V) nearly normal. They are made by
 stick-breaking: h_t^2 / e_t(w) = lambda_t times what is left of a stick of length 1. With lambda_t = 1 / (T - t + 1)
-that is constant, h_t proportional to sqrt(e_t(w)).
+that is constant, h_t proportional to sqrt(e_t(w)). Intervals take Student's distribution instead of the normal one with
+the arm's known endpoints less one as degrees of freedom, since an arm may have few patients.
 
 Of some patients Y_t is not known. Then Y_t counts as 0 in G_t; K_t are the same scores of whether Y_t is known, 1 or 0;
 and the estimate is that of the mean of the endpoints that are known,
@@ -23,10 +24,13 @@ If all are known, K_t = 1. Such patients cannot be left out of the sums: where t
 another, the patients who remain were assigned with other probabilities than the logged ones.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import stats
 
+from tpstream.analysis.intervals import LEVEL
 from tpstream.model.arrays import Bools, Floats
 
 Weights = Literal["uniform", "constant", "two-point"]
@@ -80,28 +84,40 @@ def _shifted(sums: Floats, first: float) -> Floats:
     return np.concatenate([[first], sums[:-1]])
 
 
+@dataclass(frozen=True, eq=False)
 class Influence:
-    """An estimate of one arm's mean, and what each patient adds to its error."""
+    """An estimate of an arm's mean or of a difference, and what each patient adds to its error."""
 
-    def __init__(self, estimate: float, patients: Floats) -> None:
-        self.estimate = estimate
-        self.patients = patients
-        """h_t (G_t - Q K_t) / sum h_t K_t: the variance is the sum of their squares."""
+    estimate: float
+    patients: Floats
+    """h_t (G_t - Q K_t) / sum h_t K_t: the variance is the sum of their squares."""
+    freedom: float
+    """Degrees of freedom: the arm's known endpoints less one; of a difference by Welch's formula."""
 
     def minus(self, other: "Influence") -> "Influence":
         """The difference of two arms; what both share of a patient's error is counted once."""
-        return Influence(self.estimate - other.estimate, self.patients - other.patients)
+        one, two = self.error**2, other.error**2
+        parts = one**2 / self.freedom + two**2 / other.freedom
+        freedom = (one + two) ** 2 / parts if parts > 0 else min(self.freedom, other.freedom)
+        return Influence(self.estimate - other.estimate, self.patients - other.patients, freedom)
 
     @property
     def error(self) -> float:
         """The standard error."""
         return float(np.sqrt(np.sum(self.patients**2)))
 
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval, by Student's distribution."""
+        return float(stats.t.ppf(0.5 + LEVEL / 2, self.freedom)) * self.error
+
 
 def weighted_mean(
     own: Bools, chance: Floats, value: Floats, known: Bools, weights: Weights, *, augmented: bool, decay: float = 0.0
-) -> Influence:
+) -> Influence | None:
     """The mean endpoint of an arm: `own` are its patients, `chance` its probability for each patient.
+
+    None if so few endpoints are known that the scores of being known add up to nothing.
 
     Parameters
     ----------
@@ -125,5 +141,8 @@ def weighted_mean(
     endpoint = scores(own, chance, value, predicted)
     complete = scores(own, chance, present, earlier_means(own, present, 1.0))
     total = float(weight @ complete)
+    if total <= 0:
+        return None
     estimate = float(weight @ endpoint) / total
-    return Influence(estimate, weight * (endpoint - estimate * complete) / total)
+    freedom = int(np.count_nonzero(own & known)) - 1
+    return Influence(estimate, weight * (endpoint - estimate * complete) / total, freedom)

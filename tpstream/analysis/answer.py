@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tpstream.analysis.adaptive import Estimate, credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.intervals import LEVEL
@@ -64,22 +65,43 @@ class ArmAnswer:
     """Why the interval of the value, or everything, is withheld."""
     outstanding_reason: str | None
     best_probability: float | None = None
+    weighted: Estimate | None = None
+    """If the assignment depended on outcomes: the value by analysis/adaptive.py, in place of the other."""
+
+    @property
+    def value(self) -> float | None:
+        """What a decision pays in the end; None if it is not known."""
+        if self.weighted is not None:
+            return self.weighted.value
+        return None if self.estimate is None else self.estimate.value
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the value; None if no interval can be given."""
+        if self.weighted is not None:
+            return self.weighted.error
+        return None if self.estimate is None or self.reason is not None else self.estimate.error
 
     def columns(self) -> dict[str, Any]:
         """The arm as a row of the table `answer`; None for what is withheld."""
         found, shown = self.estimate, self.reason is None
         low, high = found.interval() if found is not None and shown else (None, None)
+        if self.weighted is not None:
+            low, high = self.weighted.low, self.weighted.high
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("arm", "decisions", "closed", "open", "paid", "naive")
         }
-        row |= {"value": None if found is None else found.value, "low": low, "high": high}
+        row |= {"value": self.value, "low": low, "high": high}
         row |= {"outstanding": None, "outstanding_low": None, "outstanding_high": None}
         if found is not None:
             row["outstanding"] = found.outstanding
             if shown and self.outstanding_reason is None:
                 half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * found.outstanding_error
                 row |= {"outstanding_low": found.outstanding - half, "outstanding_high": found.outstanding + half}
-        return row | {"best_probability": self.best_probability, "reason": self.reason or self.outstanding_reason}
+        reason = self.reason or self.outstanding_reason
+        if self.weighted is not None:
+            reason = self.weighted.reason or f"outstanding: {self.reason}"
+        return row | {"best_probability": self.best_probability, "reason": reason}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,15 +160,13 @@ class Answer(Displayed):
         first = next((one for one in self.arms if one.arm == against), None)
         rows = []
         for one in self.arms:
-            if first is None or first.estimate is None or one is first or one.estimate is None:
+            if first is None or first.value is None or one is first or one.value is None:
                 continue
-            difference = one.estimate.value - first.estimate.value
-            half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * float(np.hypot(one.estimate.error, first.estimate.error))
-            known = one.reason is None and first.reason is None
-            row = {"arm": one.arm, "against": against, "difference": difference}
-            rows.append(
-                row | {"low": difference - half if known else None, "high": difference + half if known else None}
-            )
+            difference, low, high = one.value - first.value, None, None
+            if one.error is not None and first.error is not None:
+                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * float(np.hypot(one.error, first.error))
+                low, high = difference - half, difference + half
+            rows.append({"arm": one.arm, "against": against, "difference": difference, "low": low, "high": high})
         return pd.DataFrame(rows, columns=["arm", "against", "difference", "low", "high"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -169,7 +189,7 @@ class Answer(Displayed):
     def _summary(self) -> Summary:
         rows = [
             {"arm": one.arm, "decisions": f"{one.decisions:,}", "paid per decision": number_text(one.naive)}
-            | {"in the end": "not known" if one.estimate is None else number_text(one.estimate.value)}
+            | {"in the end": "not known" if one.value is None else number_text(one.value)}
             for one in self.arms
         ]
         clear = f"clear since {self.clear_since}" if self.clear_since is not None else self.clear_reason or ""
@@ -242,9 +262,10 @@ def answer(
     ages = min((number for number in usable if number), default=0)
     adaptive = _is_adaptive(log, table, assignment)
     found = [arm_answer(name, arm, ages, adaptive) for name, arm in zip(names, table.arms, strict=True)]
-    if adaptive is None:
-        found = _with_best(found)
-    values = {place: one.estimate.value for place, one in enumerate(found) if one.estimate is not None}
+    if adaptive is not None and ages == table.periods:
+        found = _with_weights(found, log)
+    found = _with_best(found)
+    values = {place: one.value for place, one in enumerate(found) if one.value is not None}
     leader = max(values, key=values.__getitem__) if values else None
     since, last_bound, reason = None, 0.0, adaptive or _not_comparable(table, ages, len(values))
     if reason is None and leader is not None:
@@ -331,14 +352,22 @@ def _is_adaptive(log: Log, table: AgeTable, assignment: Assignment) -> str | Non
     return None
 
 
+def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:
+    """The arms with adaptively weighted values, if the log has the probabilities for all of them."""
+    made = credited_estimates(log)
+    if any(one.value is None for one in made):
+        return found
+    return [replace(one, weighted=weighted) for one, weighted in zip(found, made, strict=True)]
+
+
 def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
-    known = [one.estimate for one in found if one.estimate is not None]
-    if not known or any(one.estimate is not None and one.reason is not None for one in found):
+    known = [(one.value, one.error) for one in found if one.value is not None]
+    if not known or any(error is None for _, error in known):
         return found
-    values, errors = (np.array([getattr(one, name) for one in known]) for name in ("value", "error"))
+    values, errors = np.array(known, dtype=np.float64).T
     chances = iter(best_probabilities(values, np.maximum(errors, 1e-12)).tolist())
-    return [one if one.estimate is None else replace(one, best_probability=next(chances)) for one in found]
+    return [one if one.value is None else replace(one, best_probability=next(chances)) for one in found]
 
 
 def _not_comparable(table: AgeTable, ages: int, arms: int) -> str | None:

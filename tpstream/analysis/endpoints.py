@@ -2,7 +2,7 @@
 
 A patient is a pull, and the endpoint a weighted sum of its parts. It is known when every part with a weight other than
 0 was delivered. A patient of whom such a part was lost or came too late has no endpoint; a default reward that stands
-for a missing part is no evidence.
+for a missing part is no evidence. If the scenario's trial counts drop-outs as failures, lost parts count as 0 instead.
 
 Who is counted must not depend on outcomes. By the rule "due", patients are counted if the nominal time of their last
 part with weight had come when the log ended: of two patients who came together, both are counted or none. By the rule
@@ -19,7 +19,7 @@ import numpy as np
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import DataError, LogError
+from tpstream.model.errors import DataError, LogError, did_you_mean
 from tpstream.model.events import Kind, pull_events
 
 ROUNDING = 1e-9
@@ -59,8 +59,14 @@ class Endpoints:
         return self.assigned[self.counted]
 
 
-def read_endpoints(log: Log, endpoint: Endpoint | None = None, count: Count = "due") -> Endpoints:
-    """Read the patients of a log; `endpoint` is by default that of the scenario's trial, else the sum of all parts."""
+def read_endpoints(
+    log: Log, endpoint: Endpoint | None = None, count: Count = "due", *, credited: bool = False
+) -> Endpoints:
+    """Read the patients of a log; `endpoint` is by default that of the scenario's trial, else the sum of all parts.
+
+    `credited`: the endpoint is what a pull is credited with in the end, whatever it lost; it is known when the pull is
+    closed, and due when its window is over.
+    """
     log.require_all("an endpoint")
     header = log.header
     if count not in get_args(Count):
@@ -73,18 +79,23 @@ def read_endpoints(log: Log, endpoint: Endpoint | None = None, count: Count = "d
     patients = int(np.count_nonzero(is_pull))
     if not patients:
         raise LogError(f"{log.path}: holds no decision, so there is no patient; choose another log")
-    paid = (kind == Kind.PARTIAL) & ~_defaults(header, columns)
+    paid = kind == Kind.PARTIAL
+    if not credited:
+        paid &= ~_defaults(header, columns)
     weight = weights[columns["part"][paid] - 1]
     value = np.bincount(pull[paid] - 1, weights=weight * columns["value"][paid], minlength=patients)
-    if header.payments:
+    if header.payments or credited:
         known = np.zeros(patients, dtype=np.bool_)
         known[pull[kind == Kind.CLOSED] - 1] = True
     else:
-        delivered = np.bincount(pull[paid][weight != 0] - 1, minlength=patients)
-        known = delivered == np.count_nonzero(weights)
+        settled = pull[paid][weight != 0]
+        if _lost_count_as_zero(log, weights):
+            lost = np.isin(kind, [Kind.LATE, Kind.DROPPED])
+            settled = np.concatenate([settled, pull[lost][weights[columns["part"][lost] - 1] != 0]])
+        known = np.bincount(settled - 1, minlength=patients) == np.count_nonzero(weights)
     counted = np.arange(patients)
     if count == "due":
-        counted = np.flatnonzero(_due(log, time[is_pull], float(time[-1]), weights))
+        counted = np.flatnonzero(_due(log, time[is_pull], float(time[-1]), weights, credited=credited))
     probabilities, why_not = _read_probabilities(log, columns, is_pull)
     return Endpoints(
         header=header,
@@ -96,6 +107,15 @@ def read_endpoints(log: Log, endpoint: Endpoint | None = None, count: Count = "d
         why_not=why_not,
         rule=RULES[count],
     )
+
+
+def find_control(log: Log, control: str | None) -> int:
+    """The number of the arm with which the others are compared."""
+    names = log.header.arms
+    asked = control or (log.header.scenario.get("trial") or {}).get("control") or names[0]
+    if asked not in names:
+        raise DataError(f"{log.path}: there is no arm {asked!r}{did_you_mean(asked, names)}; it has {', '.join(names)}")
+    return names.index(asked)
 
 
 def endpoint_weights(header: Header, endpoint: Endpoint | None) -> Floats:
@@ -116,6 +136,19 @@ def endpoint_weights(header: Header, endpoint: Endpoint | None) -> Floats:
     return weights
 
 
+def _lost_count_as_zero(log: Log, weights: Floats) -> bool:
+    """Whether the trial counts lost parts with their worst value, which must be 0."""
+    trial = log.header.scenario.get("trial") or {}
+    if trial.get("dropouts") != "failure":
+        return False
+    if trial.get("direction") == "lower" or log.header.signed or (weights < 0).any():
+        raise LogError(
+            f"{log.path}: its trial counts drop-outs as failures, and the worst value of its endpoint is not 0; "
+            f"estimates and tests are not available"
+        )
+    return True
+
+
 def _defaults(header: Header, columns: dict[str, Any]) -> Bools:
     """Which events credit a default reward in place of a part that is missing."""
     kind, keys = columns["kind"], columns["pull"] * (header.span + 1) + columns["part"]
@@ -126,7 +159,7 @@ def _defaults(header: Header, columns: dict[str, Any]) -> Bools:
     return replaced
 
 
-def _due(log: Log, made: Floats, last: float, weights: Floats) -> Bools:
+def _due(log: Log, made: Floats, last: float, weights: Floats, *, credited: bool) -> Bools:
     """Whose last part with weight was due when the log ended, by its nominal time; all in a run that was drained."""
     header = log.header
     if header.payments:
@@ -136,6 +169,8 @@ def _due(log: Log, made: Floats, last: float, weights: Floats) -> Bools:
     else:
         nominal = header.scenario.get("visits") or range(header.span)
         age, end = float(nominal[int(np.flatnonzero(weights)[-1])]), last
+        if credited and header.scenario.get("window") is not None:
+            age = float(header.scenario["window"])
     if not log.complete:
         return made + age < end - ROUNDING  # not all of the last moment may be in a torn log
     return made + age <= end + ROUNDING

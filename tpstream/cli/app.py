@@ -31,6 +31,7 @@ COMMANDS = (
     "data",
     "trial",
     "calibrate",
+    "inference",
     "paper",
 )
 """The modules with the commands; within a task, the help shows their commands in this order."""

@@ -251,8 +251,10 @@ def _show_answer(found: "Answer") -> None:
     else:
         more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
         typer.echo(f"{found.leader or 'no arm'} leads; not clear: {found.clear_reason}{more}")
+    if any(one.weighted is not None for one in found.arms):
+        typer.echo("note: values allow for how decisions were assigned (AIPW with two-point weights)")
     for one in found.arms:
-        reason = one.reason or one.outstanding_reason
+        reason = one.columns()["reason"]
         if reason is not None:
             typer.echo(f"withheld for {one.arm}: {reason}")
     for warning in found.warnings:

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from tpstream.analysis.adaptive import find_control
-from tpstream.analysis.endpoints import Count, Endpoint, Endpoints, read_endpoints
+from tpstream.analysis.endpoints import Count, Endpoint, Endpoints, find_control, read_endpoints
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import Displayed, Summary, counted, number_text
