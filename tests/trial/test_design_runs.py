@@ -9,6 +9,7 @@ import pytest
 from command import Command, tpstream
 
 from tpstream import Scenario, Truths, calibrate, read_study, simulate, tell_trial, trial
+from tpstream.experiment.store import Store
 from tpstream.log.sinks import MemorySink
 from tpstream.model.errors import ScenarioError, StudyError
 from tpstream.model.events import Events, Kind
@@ -110,6 +111,16 @@ def test_the_folder_gives_the_same_again(found: tuple[OperatingCharacteristics, 
 def test_a_finished_trial_is_not_simulated_again(file: Path, tmp_path: Path) -> None:
     """More trials are added to those that the folder has, and the result is that of a single call."""
     trial(file, runs=5, folder=tmp_path / "out")
+    begun = trial(file, runs=3, truths=Truths(null=True), folder=tmp_path / "null")
+    with Store(tmp_path / "null") as store:  # as if the study was interrupted before the second truth
+        store._database.execute("DELETE FROM done WHERE id = 2")
+        store._database.commit()
+    again = read_study(tmp_path / "null")
+    assert isinstance(again, OperatingCharacteristics)
+    assert again.truths == ["as given"]
+    assert len(again.report().text) > 10_000
+    assert isinstance(begun, OperatingCharacteristics)
+    assert again.value("power") == begun.value("power")
     more = trial(file, runs=9, folder=tmp_path / "out")
     whole = trial(file, runs=9)
     assert more.table().equals(whole.table())
@@ -189,7 +200,7 @@ def test_progress_says_what_was_found_so_far(file: Path) -> None:
     trial(file, runs=4, truths=Truths(null=True), progress=Bar())
     assert said.count(("total", 2 * 4 * 60)) == 1
     assert sum(one for one in said if isinstance(one, int)) == 2 * 4 * 60
-    assert "of 8 trials" in [one for one in said if isinstance(one, str)][-1]
+    assert "of 4 trials" in [one for one in said if isinstance(one, str)][-1]
 
 
 def test_the_commands(file: Path, tmp_path: Path, tpstream: Command) -> None:

@@ -92,13 +92,17 @@ def test_examples_are_the_first_of_each_decision() -> None:
     assert set(found.values()) <= set(words)
 
 
+TESTS = (Rule("superiority", "z", "control", alpha=0.025), Rule("futility", "z", "control", beta=0.1))
+"""Rules that spend errors."""
+
+
 def design(**changes: object) -> Design:
     """A design with two looks and rules of all kinds."""
     rules = (
         Rule("superiority", "posterior", "control", threshold=0.98, prior=(1.0, 1.0)),
         Rule("inferiority", "posterior", "control", threshold=0.02),
         Rule("equivalence", "posterior", "all", margin=0.05, threshold=0.9),
-        Rule("futility", "z", "control", beta=0.1, binding=False),
+        Rule("futility", "z", "control", threshold=0.3),
     )
     keys = {"looks": Looks("known", (100.0, 200.0), cleaning=2.0, recruiting=False), "rules": rules, **changes}
     means = np.array([0.3, 0.3, 0.5])
@@ -119,6 +123,9 @@ def test_a_design_in_words() -> None:
     ]
     assert kinds == ["inferior", "superior", "equivalent", "futile"]
     assert "(Beta(1, 1) prior) is above 0.98" in told[6]
+    told = design_sentences(design(rules=TESTS, looks=Looks("information", (0.5,)), information=(0.5, 1.0)))
+    assert told[-2].endswith("the O'Brien-Fleming kind. Critical values, as planned: 0.2578.")
+    assert told[-1] == "The alpha of a rule is that of each comparison."
 
 
 def test_thresholds_are_found_as_by_trying_all() -> None:
@@ -152,7 +159,7 @@ def test_targets_and_keys() -> None:
             read_target(wrong)
     assert full_key("trial.superiority", design()) == "trial.rules.superiority.threshold"
     assert full_key("1-trial.inferiority", design()) == "1-trial.rules.inferiority.threshold"
-    assert full_key("trial.futility", design()) == "trial.rules.futility.beta"
+    assert full_key("trial.futility", design(rules=TESTS)) == "trial.rules.futility.beta"
     assert full_key("trial.looks.cleaning", design()) == "trial.looks.cleaning"
     with pytest.raises(StudyError, match="has no rule of superiority"):
         full_key("trial.superiority", design(rules=()))

@@ -88,14 +88,28 @@ def _looks(design: Design, unit: str | None) -> Iterator[str]:
 
 
 def _rules(design: Design) -> Iterator[str]:
-    for rule in sorted(design.rules, key=lambda one: one.reason):
-        yield rule_sentence(rule)
+    for number in sorted(range(len(design.rules)), key=lambda one: design.rules[one].reason):
+        yield rule_sentence(design.rules[number]) + _boundary(design, number)
     if any(rule.alpha is not None for rule in design.rules) and design.arms - (design.control >= 0) > 1:
         yield {
             "none": "The alpha of a rule is that of each comparison.",
             "bonferroni": "The alpha of a rule is that of all comparisons together, shared by Bonferroni's correction.",
             "dunnett": "The alpha of a rule is that of all comparisons together, by Dunnett's correction.",
         }[design.adjust]
+
+
+def _boundary(design: Design, number: int) -> str:
+    """The critical values of a rule that spends an error, at each analysis; nothing for one with a threshold."""
+    if design.rules[number].threshold is not None:
+        return ""
+    from tpstream.looks.critical_values import critical_values  # noqa: PLC0415 (needs SciPy)
+
+    found = critical_values(design)
+    values = [found.value(number, analysis) for analysis in range(found.analyses)]
+    if design.rules[number].end_only:
+        values = values[-1:]
+    shown = ", ".join(f"{value:.4g}" for value in values if not np.isnan(value))
+    return f" Critical values, as planned: {shown}."
 
 
 def rule_sentence(rule: Rule) -> str:
@@ -145,9 +159,12 @@ def _when(rule: Rule) -> str:
     return ", at the final analysis only" if rule.end_only else ""
 
 
-def rule_needs(rule: Rule) -> str:
-    """What a rule needs of its statistic, in a few words: "above 0.98 is needed"."""
-    if rule.threshold is None:
-        return "the boundary spends its error"
+def rule_needs(design: Design, number: int, analysis: int) -> str:
+    """What a rule needs of its statistic at an analysis, in a few words: "above 0.98 is needed"."""
+    from tpstream.looks.critical_values import critical_values  # noqa: PLC0415 (needs SciPy)
+
+    rule, value = design.rules[number], critical_values(design).value(number, analysis)
+    if np.isnan(value):
+        return "nothing is needed"
     below = (rule.reason in (Reason.INFERIORITY, Reason.FUTILITY)) != (rule.method == "fisher")
-    return f"{'below' if below else 'above'} {rule.threshold:g} is needed"
+    return f"{'below' if below else 'above'} {value:.4g} is needed"

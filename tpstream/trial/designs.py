@@ -137,13 +137,11 @@ class OperatingCharacteristics(PolicyTables):
         known = [column.name for column in TABLES["measures"]]
         if measure not in known:
             raise UnknownNameError("operating characteristic", measure, known)
-        trials, found = next(
-            (one, rows)
-            for one, rows in self._found
-            if one.design == (design or self.designs[0]) and one.truth == (truth or self.truths[0])
-        )
-        if arm not in (NO_ARM, *trials.comparison.arms):
-            raise UnknownNameError("arm of this trial", arm, trials.comparison.arms)
+        arms = self.trials[0].comparison.arms
+        if arm not in (NO_ARM, *arms):
+            raise UnknownNameError("arm of this trial", arm, arms)
+        wanted = (design or self.designs[0], truth or self.truths[0])
+        found = next((rows for one, rows in self._found if (one.design, one.truth) == wanted), [])
         own = (row.estimate for row in found if (row.arm, row.measure) == (arm, measure))
         return next(own, Estimate(np.nan, np.nan, np.nan, np.nan, 0))
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from tpstream.experiment.compare import (
     Expecting,
     refuse_if_all_failed,
@@ -51,12 +53,16 @@ class DesignMeasures:
 
 @dataclass
 class ProgressSoFar:
-    """The progress of several studies as one, with the share of trials so far that found an arm superior."""
+    """The progress of several studies as one, with the share of trials so far that found an arm superior.
+
+    The share is that of the design and truth that are simulated now.
+    """
 
     progress: Progress | None
     total: int
     told: bool = False
-    found: list[bool] = field(default_factory=list)
+    found: dict[str, list[bool]] = field(default_factory=dict)
+    """Whether each trial found an arm superior, by the design and truth."""
 
     def expect(self, rounds: int) -> None:  # noqa: ARG002 (that of one study; the total is known)
         """Tell the total of all studies, once."""
@@ -79,16 +85,11 @@ class ProgressSoFar:
                 measures = unpack(one.measures)
                 stopped = int(measures["conclusion"]) != Reason.MAXIMUM
                 decision = measures["conclusion"] if stopped else measures["final_conclusion"]
-                self.found.append(int(decision) == Reason.SUPERIORITY)
-        if self.found:
-            share = share_of(_bools(self.found))
+                self.found.setdefault(one.result_key, []).append(int(decision) == Reason.SUPERIORITY)
+        last = self.found.get(results[-1].result_key) if results else None
+        if last:
+            share = share_of(np.array(last, dtype=np.bool_))
             say(f"superiority {share.value:.1%} ± {share.error:.1%} of {share.trials:,} trials")
-
-
-def _bools(values: list[bool]) -> Any:
-    import numpy as np  # noqa: PLC0415 (one line)
-
-    return np.array(values, dtype=bool)
 
 
 def simulate_designs(
@@ -163,6 +164,8 @@ def gather(
         assert cell.trial is not None  # noqa: S101 (a study of designs)
         truth = str(cell.settings.get("arms", GIVEN))
         for policy, records in study.records.items():
+            if not len(records):  # a study that was interrupted may not have begun with it
+                continue
             design = f"{name}: {policy}" if several else name
             trials.append(stack(design, truth, cell.trial.comparison(cell.arms), cell.horizon, records))
             stories.setdefault(

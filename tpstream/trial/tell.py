@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tpstream.analysis.log_dates import as_date
 from tpstream.log.sinks import MemorySink
-from tpstream.looks.design import Design, Reason, Rule
+from tpstream.looks.design import Design, Reason
 from tpstream.looks.words import rule_needs
 from tpstream.model.arrays import Bools
 from tpstream.model.display import counted, number_text
@@ -148,16 +148,15 @@ def _look(trial: ToldTrial, look: int, before: float) -> Iterator[str]:
         trial.by_arm(measures[name][look].tolist(), "{} on {}") for name in ("look_counted", "look_estimate")
     )
     yield f"Counted are {counts}; the estimates are {estimates}."
-    for number, rule in enumerate(design.rules):
-        text = _statistics(trial, rule, measures["look_statistic"][look, number])
-        if text:
-            yield text
+    yield from _statistics(trial, measures["look_statistic"][look], look)
 
 
-def _statistics(trial: ToldTrial, rule: Rule, values: NDArray[Any]) -> str:
-    """What a rule saw; empty if it was not applied."""
-    seen = trial.by_arm(values.tolist(), "{} for {}")
-    return f"{rule.kind.capitalize()}: {seen}; {rule_needs(rule)}." if seen else ""
+def _statistics(trial: ToldTrial, statistics: NDArray[Any], analysis: int) -> Iterator[str]:
+    """What each rule saw at an analysis, if it was applied."""
+    for number, rule in enumerate(trial.design.rules):
+        seen = trial.by_arm(statistics[number].tolist(), "{} for {}")
+        if seen and not (rule.end_only and analysis < len(trial.design.looks)):
+            yield f"{rule.kind.capitalize()}: {seen}; {rule_needs(trial.design, number, analysis)}."
 
 
 def _decision(trial: ToldTrial, look: int, cut: float) -> tuple[float, str]:
