@@ -38,12 +38,13 @@ class History:
 
 
 def random_history(seed: int, visits: Floats, arms: int, patients: int, *, binary: bool = False) -> History:
-    """Patients who come at random times, some at the same; parts that come late, are lost, or never come."""
+    """Patients who come at random times, some at the same; parts that come early or late, are lost, or never come."""
     random = np.random.default_rng(seed)
     shape = patients, len(visits)
     entered = np.sort(random.integers(1, patients + 2, patients).astype(np.float64))
     due = entered[:, np.newaxis] + visits
     late = due + np.where(random.random(shape) < 0.5, 0.0, random.integers(0, 4, shape))
+    late = np.where(random.random(shape) < 0.2, np.maximum(due - 1, entered[:, np.newaxis]), late)
     fate = random.random(shape)
     values = random.integers(0, 2, shape).astype(np.float64) if binary else random.normal(size=shape)
     known, lost = np.where(fate < 0.8, late, np.inf), np.where(fate > 0.9, late, np.inf)
