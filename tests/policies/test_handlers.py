@@ -173,3 +173,15 @@ def test_a_clock_of_the_wrong_form_is_refused(clock: Any) -> None:
     problem = table_world(np.ones((2, 1, 2)), 1).problem
     with pytest.raises(PolicyError, match=r"policy 'wrong': its state has clock = .*; make it np\.zeros\(1\)"):
         start_policy(form, problem, GroupParameters(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("wrong", [np.ones(3, dtype=np.bool_), np.ones(2), True])
+def test_open_arms_of_the_wrong_form_are_refused(wrong: Any) -> None:
+    """A state whose open arms are no array of a truth value for each arm is an error that says what to write."""
+    inner = policy_with("on_pull")
+    form = SharedPolicy(
+        "wrong", GroupParameters, lambda *args: inner.init(*args)._replace(open_arms=wrong), inner.decide
+    )
+    problem = table_world(np.ones((2, 1, 2)), 1).problem
+    with pytest.raises(PolicyError, match=r"its state has open_arms = .*; make it np\.ones\(problem\.arms, dtype"):
+        start_policy(form, problem, GroupParameters(), np.random.default_rng(0))

@@ -71,6 +71,13 @@ def check_trial(scenario: Scenario, events: Events) -> None:
     assert np.array_equal(np.sort(events.pull[events.kind == Kind.CLOSED]), pulls.pull)
 
 
+def test_debug_mode_holds_the_same_looks() -> None:
+    """A policy that runs uncompiled is told of the same looks and decides the same."""
+    scenario, sink = Scenario(**trial_keys()), MemorySink()
+    simulate(scenario, WRITING, sinks=[sink], debug=True)
+    assert different_event(events_of(scenario, "simpy"), Events.join(sink.batches)) is None
+
+
 def test_a_look_before_its_deliveries_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A monitor that is asked before what is due at the instant of the cut was delivered counts too few."""
     monkeypatch.setattr(simpy_engine, "END", simpy_clock.DELIVERY - 1)
