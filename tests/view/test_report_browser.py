@@ -87,7 +87,12 @@ def test_light_and_dark(show: Show, study: Study) -> None:
         assert page.locator('figure svg [fill="#ffffff"]').count() == 0
 
 
-@pytest.mark.parametrize("report", [lambda study: study.report(), lambda _: trial("medical-trial", runs=2).report()])
+def judged() -> Report:
+    """The report of a trial, whose figure has two panels."""
+    return trial(Scenario.load("medical-trial").with_(horizon=100), ["tp-ucb-ew", "delayed-ucb1"], runs=2).report()
+
+
+@pytest.mark.parametrize("report", [lambda study: study.report(), lambda _: judged()])
 def test_it_fits_a_phone(show: Show, study: Study, report: Callable[[Study], Report]) -> None:
     """At 390 pixels the page itself is not scrolled sideways; letters of the figure stay readable."""
     page = show(report(study), width=390)
