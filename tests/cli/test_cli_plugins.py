@@ -32,12 +32,21 @@ PLUGINS = {"policies": {"faulty": POLICY}}
 '''
 
 
-@pytest.fixture
-def world(tpstream: Command, tmp_path: Path) -> Command:
-    """The console script, with a scenario that needs two plug-ins, and these."""
-    (tmp_path / "world.toml").write_text(SCENARIO)
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a scenario that needs two plug-ins, and these, which are so compiled once."""
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "world.toml").write_text(SCENARIO)
+    (folder / "small.toml").write_text(TOML)
     for write in (write_post, write_greedy):
-        write(tmp_path)
+        write(folder)
+    return folder
+
+
+@pytest.fixture
+def world(tpstream: Command, shared: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The console script, in that folder."""
+    monkeypatch.chdir(shared)
     return tpstream
 
 
@@ -91,11 +100,11 @@ def test_a_log_imports_nothing(tpstream: Command, tmp_path: Path, monkeypatch: p
     assert "unknown policy 'users_trap:POLICY'" in shown.err
 
 
-def test_a_failed_run_is_repeated_with_its_plug_in(world: Command, tmp_path: Path) -> None:
+def test_a_failed_run_is_repeated_with_its_plug_in(tpstream: Command, tmp_path: Path) -> None:
     """The command that repeats a failed run names the plug-ins, and does the same again."""
     (tmp_path / "faulty.py").write_text(FAULTY)
     words = ("run", "small.toml", "-p", "uniform", "-p", "faulty", "--plugin", "faulty.py", "-j", 1)
-    shown = world(*words)
+    shown = tpstream(*words)
     assert (shown.code, "policy 'faulty' raised KeyError in round 30: 'thirty'" in shown.err) == (1, True)
     assert f"--plugin {tmp_path / 'faulty.py'}" in " ".join(shown.err.split())
 
