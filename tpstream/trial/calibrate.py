@@ -70,6 +70,19 @@ class Calibration(Displayed):
         "stored statistics" or "bisection".
     steps : tuple of (float, float)
         The thresholds that were tried, and the rate of each.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, calibrate
+    >>> scenario = Scenario(
+    ...     name="responses", horizon=60, span=1, drain=True, rewards={"kind": "binary"},
+    ...     policies=[{"kind": "uniform"}],
+    ...     arms=[{"name": "standard", "probability": 0.3}, {"name": "new", "probability": 0.6}],
+    ...     trial={"control": "standard", "rules": [{"kind": "superiority", "threshold": 0.98}]},
+    ... )
+    >>> found = calibrate(scenario, "type1=0.1", runs=100, confirm=50, seed=1)
+    >>> found.method, found.found.value <= 0.1, found.confirmed.trials
+    ('stored statistics', True, 50)
     """
 
     key: str

@@ -81,6 +81,18 @@ def tell_trial(
     -------
     list of str
         Lines of text in the order of time, each with a date if the scenario has a `start`.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario, tell_trial
+    >>> scenario = Scenario(
+    ...     name="responses", horizon=60, span=1, drain=True, rewards={"kind": "binary"},
+    ...     policies=[{"kind": "uniform"}],
+    ...     arms=[{"name": "standard", "probability": 0.3}, {"name": "new", "probability": 0.6}],
+    ...     trial={"control": "standard", "rules": [{"kind": "superiority", "threshold": 0.98}]},
+    ... )
+    >>> print(tell_trial(scenario, seed=1)[0])
+    A simulated trial of responses (seed 1, run 0; patients are allocated by uniform).
     """
     design = scenario.design()
     if design is None:
