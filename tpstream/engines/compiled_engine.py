@@ -22,7 +22,7 @@ from tpstream.model.events import Kind
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.base import Parameters, SharedPolicy, told_problem
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
@@ -67,7 +67,7 @@ class CompiledEngine:
         optional: tuple[str, ...] = (),
         pauses: Floats | None = None,
     ) -> None:
-        problem = world.problem if policy.knows_means else world.problem.without_means()
+        problem = told_problem(policy, world.problem)
         self._world = world
         self._policy = policy
         self._label = label
@@ -122,9 +122,9 @@ class CompiledEngine:
             from tpstream.engines.compiled_paused import PausedRun  # noqa: PLC0415 (few worlds need it)
 
             kind = partial(PausedRun, self._pauses)
-        elif plain and not (self.bus.names and self._optional):
+        elif plain and self._world.problem.endpoint is None and not (self.bus.names and self._optional):
             kind = PlainRun
-        elif not at_whole_rounds(self._world.timing):
+        elif not at_whole_rounds(self._world.timing) or self._world.problem.endpoint is not None:
             from tpstream.engines.compiled_real import RealRun as kind  # noqa: N813, PLC0415 (few worlds need it)
         run = kind(
             self._world,

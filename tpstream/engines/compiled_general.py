@@ -18,7 +18,7 @@ from tpstream.policies.base import SharedPolicy
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_arm, check_decision
 from tpstream.policies.loader import load_for
-from tpstream.policies.runner import PER_SLOT
+from tpstream.policies.runner import PER_SLOT, needs_rows
 
 SLOTS_AT_FIRST = 512
 """Room for so many open pulls, or for all pulls of a shorter run; to enlarge it costs as much as dozens of pulls."""
@@ -210,7 +210,7 @@ class GeneralRun:
         self._memory.vacant[cursor[loop.SLOTS] : cursor[loop.SLOTS] + more] = np.arange(count, count + more)
         cursor[loop.SLOTS] += more
         self._state = with_longer(self._state, self._per_slot, count + more)
-        if self._subscriptions.group or self._subscriptions.lost:
+        if needs_rows(self._subscriptions):
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
 
     def _add_nodes(self, more: int) -> None:

@@ -14,7 +14,7 @@ from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.reveal import REVEALS
 from tpstream.model.world import BLOCK, Stage, Timing
 from tpstream.policies.loader import load_for
-from tpstream.policies.runner import PER_SLOT
+from tpstream.policies.runner import PER_SLOT, needs_rows
 from tpstream.timing.calendar_tables import join_tables
 from tpstream.timing.pipeline import Calendars, due_decisions, make_stages
 
@@ -139,5 +139,5 @@ class RealRun(GeneralRun):
         self._memory.vacant[free : free + more] = np.arange(count, count + more)
         cursor[shared.SLOTS] += more
         self._state = with_longer(self._state, self._per_slot, count + more)
-        if self._subscriptions.group or self._subscriptions.lost:
+        if needs_rows(self._subscriptions):
             self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)

@@ -12,12 +12,24 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Detail
 from tpstream.model.notes import own_version
-from tpstream.model.world import Problem, Reveal
+from tpstream.model.world import Endpoint, Problem, Reveal
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old version could go wrong."""
 PACKAGES = ("numpy", "numba", "simpy")
 """Packages whose version can change a number in a log."""
+
+
+class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The endpoint of a trial, if policies hear another value than what a part paid: scale times it plus shift."""
+
+    scale: list[float]
+    shift: list[float]
+    maxima: list[float | None]
+    """The largest sum that can be heard of a pull of each arm; None where there is none."""
+    means: list[float | None]
+    """The expectation of that sum; None where it is not known."""
+    signed: bool = False
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +90,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What rewards are paid in, e.g. "EUR"; None: as the scenario says, or not said."""
     sites: list[str] = []
     """The names of the sites at which decisions are due; empty if there are none."""
+    endpoint: HeardEndpoint | None = None
+    """What the policy heard in a trial instead of the rewards; None: the rewards."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
 
@@ -96,7 +110,18 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             means=None if None in self.means else self.known_means(),
             signed=self.signed,
             reveal=self.reveal,
+            endpoint=None if self.endpoint is None else self._heard(self.endpoint),
         )
+
+    @staticmethod
+    def _heard(endpoint: HeardEndpoint) -> Endpoint:
+        """The endpoint with arrays."""
+        scale, shift = np.array(endpoint.scale), np.array(endpoint.shift)
+        maxima, means = (
+            np.array([np.nan if number is None else number for number in numbers])
+            for numbers in (endpoint.maxima, endpoint.means)
+        )
+        return Endpoint(scale, shift, maxima, means, endpoint.signed)
 
     @property
     def reveal(self) -> Reveal:
@@ -108,6 +133,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The optional columns that events of this world have; in a log of only the pulls all are shown."""
         hidden = self.reveal != "all" and self.detail != "pulls"
         return (*(["shown"] if hidden else []), *(["site"] if self.sites else []))
+
+
+def write_endpoint(endpoint: Endpoint) -> HeardEndpoint:
+    """The endpoint as a header has it."""
+    maxima, means = (
+        [None if np.isnan(number) else number for number in numbers.tolist()]
+        for numbers in (endpoint.maxima, endpoint.means)
+    )
+    scale, shift = endpoint.scale.tolist(), endpoint.shift.tolist()
+    return HeardEndpoint(scale=scale, shift=shift, maxima=maxima, means=means, signed=endpoint.signed)
 
 
 class _Version(msgspec.Struct):

@@ -53,6 +53,26 @@ def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0, queue: int 
 
 
 @dataclass(frozen=True, eq=False)
+class Endpoint:
+    """What policies hear in a trial in which not the sum of all parts counts, or low values are good.
+
+    Instead of part j that paid x they hear `scale[j] * x + shift[j]`, and at the closing the sum of what they heard.
+    Logs keep what was paid.
+    """
+
+    scale: Floats
+    """The weight of each part, negative where low values are good."""
+    shift: Floats
+    """What is added: where low values are good and parts are bounded, the weight times the largest value."""
+    maxima: Floats
+    """The largest sum that can be heard of a pull of each arm; NaN where there is none."""
+    means: Floats
+    """The expectation of that sum; NaN where it is not known."""
+    signed: bool
+    """Whether what is heard may be negative."""
+
+
+@dataclass(frozen=True, eq=False)
 class Problem:
     """What a policy is told about the world before the first round.
 
@@ -76,6 +96,9 @@ class Problem:
     reveal : str
         What of the feedback the policy is shown: "all", "positive" parts at their time and the others at the closing,
         or only "closed" pulls.
+    endpoint : Endpoint or None
+        What policies hear instead of the rewards, in a trial; maxima and means are those of the rewards all the same,
+        and `heard` gives those of what they hear.
 
     Examples
     --------
@@ -92,11 +115,22 @@ class Problem:
     means: Floats | None = None
     signed: bool = False
     reveal: Reveal = "all"
+    endpoint: Endpoint | None = None
 
     @property
     def arms(self) -> int:
         """How many arms there are."""
         return len(self.names)
+
+    def heard(self) -> "Problem":
+        """The problem as it is for those who hear the endpoint of a trial; the same one where that is all rewards."""
+        if self.endpoint is None:
+            return self
+        one = self.endpoint
+        even = bool((one.scale == one.scale[0]).all())  # else groups do not pay equal shares of the maximum
+        return replace(
+            self, maxima=one.maxima, means=one.means, signed=one.signed, groups=self.groups if even else None
+        )
 
     def without_means(self) -> "Problem":
         """The same problem for a policy that does not know the means."""

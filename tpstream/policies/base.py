@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, PositiveFloat, PositiveInt, Tag
 
+from tpstream.model.errors import PolicyError
 from tpstream.model.interfaces import Policy
 from tpstream.model.world import Problem
 
@@ -271,3 +272,13 @@ class PythonPolicy:
 
 
 PolicyForm = SharedPolicy | PythonPolicy
+
+
+def told_problem(form: PolicyForm, problem: Problem) -> Problem:
+    """What a policy is told about the world: of a trial its endpoint, and the arms' means only if it may know them."""
+    if problem.endpoint is not None:
+        why = "is shown the whole reward of a pull" if form.clairvoyant else "is an ordinary Python object"
+        if form.clairvoyant or not isinstance(form, SharedPolicy):
+            raise PolicyError(f"policy {form.name!r} {why}, which the endpoint of this trial is not for; use another")
+    heard = problem.heard()
+    return heard if form.knows_means else heard.without_means()

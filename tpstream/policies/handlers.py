@@ -116,6 +116,11 @@ class Subscriptions(NamedTuple):
     """What they paid, (slot, group)."""
     owners: Ints
     """The open pull of each slot, for `on_lost`; 0: none."""
+    scale: Floats
+    """Of a trial's endpoint: of part j that paid x the policy hears scale[j] x + shift[j]; empty: x itself."""
+    shift: Floats
+    heard: Floats
+    """What the policy heard of the open pull of each slot so far, if there is an endpoint."""
 
 
 @compiled_loop
@@ -148,6 +153,8 @@ def notify_pull(state: Any, subscriptions: Subscriptions, pull: int, arm: int, s
             subscriptions.gathered[slot, group] = 0.0
     if subscriptions.lost:
         subscriptions.owners[slot] = pull
+    if subscriptions.scale.size > 0:
+        subscriptions.heard[slot] = 0.0
     on_pull(state, arm, slot, shown)
 
 
@@ -196,10 +203,14 @@ def notify(
     state: Any, subscriptions: Subscriptions, kind: int, pull: int, arm: int, slot: int, part: int, value: float
 ) -> None:
     """Tell the policy one event; late parts are not told."""
+    endpoint = subscriptions.scale.size > 0
     if kind == PARTIAL:
+        if endpoint:
+            value = subscriptions.scale[part - 1] * value + subscriptions.shift[part - 1]
+            subscriptions.heard[slot] += value
         notify_partial(state, subscriptions, arm, slot, part, value)
     elif kind == CLOSED:
-        notify_closed(state, subscriptions, arm, slot, value)
+        notify_closed(state, subscriptions, arm, slot, subscriptions.heard[slot] if endpoint else value)
     elif kind == PULL:
         notify_pull(state, subscriptions, pull, arm, slot, value)
     elif kind == DROPPED:

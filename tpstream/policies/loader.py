@@ -64,6 +64,7 @@ def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, l
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """Which handlers the policy has, with nothing remembered so far."""
     groups = groups_of(parameters, problem) if policy.on_group else 1
+    endpoint, nothing = problem.endpoint, np.zeros(0)
     return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,
@@ -76,6 +77,9 @@ def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Param
         filled=np.zeros((1, groups), dtype=np.int64),
         gathered=np.zeros((1, groups)),
         owners=np.zeros(1, dtype=np.int64),
+        scale=nothing if endpoint is None else endpoint.scale,
+        shift=nothing if endpoint is None else endpoint.shift,
+        heard=np.zeros(1),
     )
 
 

@@ -14,12 +14,12 @@ from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import Ring, with_longer
 from tpstream.model.world import Problem
 from tpstream.policies import handlers
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, told_problem
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_decision
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 
-PER_SLOT = ("filled", "gathered", "owners")
+PER_SLOT = ("filled", "gathered", "owners", "heard")
 """Fields of Subscriptions that have a row for each slot."""
 NO_DECISIONS = np.zeros(0, dtype=np.int64)
 
@@ -37,9 +37,7 @@ class Runner:
         self._held = self._hold(stream)
         self._ring = Ring()
         self._subscriptions: Any = make_subscriptions(policy, problem, parameters)
-        self._needs_slots = (
-            bool(policy.per_pull or policy.queues) or self._subscriptions.group or self._subscriptions.lost
-        )
+        self._needs_slots = bool(policy.per_pull or policy.queues) or needs_rows(self._subscriptions)
         self.state: Any = init_state(policy, problem, parameters, policy.name)
         self._clock: Floats | None = getattr(self.state, "clock", None)
         self._loops = self._load(policy)
@@ -145,6 +143,11 @@ class Runner:
         return rows._replace(**{name: self._ring.enlarge(getattr(rows, name), before, pull) for name in names})
 
 
+def needs_rows(subscriptions: Any) -> bool:
+    """Whether something is remembered for each open pull to call the handlers of a policy."""
+    return bool(subscriptions.group or subscriptions.lost or subscriptions.scale.size)
+
+
 def told_columns(events: Events) -> tuple[Any, ...]:
     """The columns of which a policy is told."""
     return events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
@@ -157,7 +160,7 @@ def start_policy(
 
     `debug`: its functions run uncompiled, with every index checked.
     """
-    told = problem if form.knows_means else problem.without_means()
+    told = told_problem(form, problem)
     if isinstance(form, SharedPolicy):
         from tpstream.policies.checked import CheckedRunner  # noqa: PLC0415 (it builds on Runner)
 

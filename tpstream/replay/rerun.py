@@ -19,7 +19,7 @@ from tpstream.model.interfaces import TimedPolicy
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import Ring, with_longer
 from tpstream.policies import rerun_loop
-from tpstream.policies.base import SharedPolicy
+from tpstream.policies.base import SharedPolicy, told_problem
 from tpstream.policies.functions import check_decision
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.policies.runner import PER_SLOT, start_policy, tell_look
@@ -70,7 +70,7 @@ class Rerun:
 
     def _prepare(self, form: SharedPolicy) -> None:
         """Make the state before the first patient, with rows for as many open patients as there are at a time."""
-        problem = self._problem if form.knows_means else self._problem.without_means()
+        problem = told_problem(form, self._problem)
         state = init_state(form, problem, self._choice.parameters, form.name)
         subscriptions = make_subscriptions(form, problem, self._choice.parameters)
         self._capacity = _capacity(self._events)

@@ -20,7 +20,7 @@ import numpy as np
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import Bus, Engine, open_engine
-from tpstream.log.schema import Header, package_versions
+from tpstream.log.schema import Header, package_versions, write_endpoint
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import USER_RAISES, LogError, StudyError, SubscriberError, TpstreamError, user_code
@@ -351,6 +351,7 @@ def make_header(
         time_unit=scenario.time_unit,
         currency=scenario.currency,
         sites=list(scenario.timing().sites),
+        endpoint=None if problem.endpoint is None else write_endpoint(problem.endpoint),
         versions=package_versions(),
     )
 

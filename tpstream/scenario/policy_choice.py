@@ -21,7 +21,7 @@ from tpstream.model.errors import USER_RAISES, PolicyError, StudyError
 from tpstream.model.registry import load_object
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of
+from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of, told_problem
 from tpstream.policies.functions import check_functions
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
@@ -64,8 +64,9 @@ class PolicyRequest:
             given: Parameters = read(self.form.parameters, self.given)
             parameters = given.resolved(folder or Path())
             form = self.form.for_parameters(parameters)
-            check_needs(form, problem)
-            groups = assumed_groups(parameters, problem)
+            told = told_problem(form, problem)
+            check_needs(form, told)
+            groups = assumed_groups(parameters, told)
         except ValidationError as error:
             fields = self.form.parameters.model_fields
             raise PolicyError(f"{self.label}: {describe_error(error, lambda _: fields)}") from None

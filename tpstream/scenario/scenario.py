@@ -202,7 +202,9 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
                 f"maximum; give at most {most:g}"
             )
         if self.trial is not None:
-            yield from self._trial.faults()
+            faults = list(self._trial.faults())
+            yield from faults
+            problem = problem if faults else self._problem_of_trial.heard()
         for number, table in enumerate(self.policies):
             try:
                 assumed_groups(table, problem)
@@ -263,10 +265,11 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
     def problem(self) -> Problem:
         """What a policy is told about the world before the first round, with the true means of the arms.
 
-        A policy that may not know the means is told `problem().without_means()`.
+        A policy that may not know the means is told `problem().without_means()`, and in a trial what it hears is the
+        endpoint, `problem().heard()`.
         """
         with errors_in(self._source):
-            return self._problem
+            return self._problem if self.trial is None else self._problem_of_trial
 
     @cached_property
     def _problem(self) -> Problem:
@@ -281,6 +284,10 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
             signed=rewards.signed,
             reveal=self.reveal,
         )
+
+    @cached_property
+    def _problem_of_trial(self) -> Problem:
+        return replace(self._problem, endpoint=self._trial.endpoint())
 
     def design(self) -> Design | None:
         """The design of the trial, as the table `[trial]` describes it; None if there is none."""

@@ -11,7 +11,7 @@ from tpstream.looks.design import Design, Looks, Rule
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import did_you_mean
 from tpstream.model.interfaces import ArrivalProcess, Rewards
-from tpstream.model.world import Problem, Regular
+from tpstream.model.world import Endpoint, Problem, Regular
 from tpstream.scenario.trial_rules import ROUNDING, RuleChecks
 from tpstream.scenario.trial_tables import RuleTable, TrialTable
 
@@ -125,6 +125,27 @@ class TrialBuilder:
             return np.array([arm.mean for arm in self.rewards.arms], dtype=np.float64)
         nothing = np.full(self.problem.span, np.nan)
         return np.array([getattr(arm, "part_means", nothing) @ self.weights for arm in self.rewards.arms])
+
+    def endpoint(self) -> Endpoint | None:
+        """What policies hear instead of the rewards; None if all parts count alike and high values are good.
+
+        Where low values are good, they hear by how much a part stays below its largest value, or the negative value
+        where there is none.
+        """
+        weights, lower, means = self.weights, self.table.direction == "lower", self._means()
+        if (weights == 1).all() and not lower:
+            return None
+        bounded = not self.problem.signed and bool((weights >= 0).all() and np.isfinite(self.problem.maxima).all())
+        shift = np.zeros_like(weights)
+        if lower and bounded:
+            shift = weights * self.caps.max(axis=0)
+            maxima = np.full(self.problem.arms, shift.sum())
+        elif bounded:
+            maxima = np.minimum(self.caps @ weights, self.problem.maxima * weights.max())
+        else:
+            maxima = np.full(self.problem.arms, np.nan)
+        sign = -1.0 if lower else 1.0
+        return Endpoint(sign * weights, shift, maxima, sign * means + shift.sum(), signed=not bounded)
 
     def faults(self) -> Iterator[str]:
         """What does not fit together, each with its key."""
