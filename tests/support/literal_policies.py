@@ -253,7 +253,9 @@ def kl(p: float, q: float) -> float:
 
 
 def largest_mean(p: float, budget: float) -> float:
-    """The largest q with kl(p, q) <= budget, by halving."""
+    """The largest q with kl(p, q) <= budget, by halving; near p the difference of logarithms is lost in rounding."""
+    if budget <= 0:
+        return p
     low, high = p, 1.0
     for _ in range(100):
         middle = (low + high) / 2
