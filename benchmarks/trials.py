@@ -1,7 +1,7 @@
 """How long simulated trials with looks take: 300 patients, four arms, 12 visits, delays, drop-out, six looks.
 
-Usage: python benchmarks/trials.py [TRIALS] [JOBS], by default 1,000 on all cores; the aim is 10,000 in less than 60 s on
-two cores. Prints the seconds by the clock and of the processor, and what of that is the simulation without looks.
+Usage: python benchmarks/trials.py [TRIALS] [JOBS], by default 1,000 on all cores; the aim is 10,000 in less than 60 s
+on two cores. Prints the seconds by the clock and of the processor, and what of that is the simulation without looks.
 """
 
 import os
