@@ -7,7 +7,7 @@ import numpy as np
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import GroupParameters, SharedPolicy
+from tpstream.policies.base import GroupParameters, Parameters, SharedPolicy
 
 PULL, PARTIAL, RECEIVED, GROUP, LOST, CLOSED, DECIDE, LOOK = range(8)
 MOST_LOOKS = 32
@@ -29,9 +29,10 @@ class WritingState(NamedTuple):
     open_arms: Bools
 
 
-def init(problem: Problem, parameters: GroupParameters) -> WritingState:
+def init(problem: Problem, parameters: Parameters) -> WritingState:
     """The state before the first call."""
-    problem.assumed_groups(parameters.groups)
+    if isinstance(parameters, GroupParameters):
+        problem.assumed_groups(parameters.groups)
     most = problem.horizon * (3 * problem.span + 3 + problem.arms) + problem.arms * problem.span + MOST_LOOKS
     return WritingState(
         indices=np.zeros(problem.arms),
@@ -141,7 +142,7 @@ def policy_with(*handlers: str, clairvoyant: bool = False) -> SharedPolicy:
     """The policy with these handlers only."""
     return SharedPolicy(
         name="-".join(["writing", *handlers]),
-        parameters=GroupParameters,
+        parameters=GroupParameters if "on_group" in handlers else Parameters,
         init=init,
         decide=decide,
         per_pull=PER_PULL,
