@@ -102,9 +102,7 @@ def _exact_tests(table: str, effort: Effort, rule: str, row: Row, null: Trials, 
         found = share(table, f"{rule}: {what}", 1 - is_above(values, cut_off(others)), published, SIMULATED)
         errors = []
         for error, count in ((found.error, effort.trials), (found.published_error, SIMULATED)):
-            off = math.sqrt(
-                ALPHA * (1 - ALPHA) / count
-            )  # by a cut-off that is wrong by this, the share would change so:
+            off = math.sqrt(ALPHA * (1 - ALPHA) / count)  # the error of the alpha that a cut-off has
             change = np.mean(is_above(values, cut_off(others, -off)) - is_above(values, cut_off(others, off))) / 2
             errors.append(math.hypot(error, float(change)))
         yield found._replace(error=errors[0], published_error=errors[1])
