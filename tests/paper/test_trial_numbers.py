@@ -2,11 +2,14 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from command import Command, tpstream
 
+from tpstream import Scenario
+from tpstream.paper import trials_looks
 from tpstream.paper.published import Effort, Number, mean, share
 from tpstream.paper.trial_numbers import TABLES, shown
 from tpstream.paper.trials_rpact import rpact
@@ -57,3 +60,24 @@ def test_the_command(tpstream: Command, tmp_path: Path) -> None:
     assert unknown.code == 2
     assert "did you mean 'rpact'" in unknown.err
     assert set(TABLES) >= {"rpact"}
+
+
+def test_designs_with_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The designs of adaptr and RARtrials are those of their descriptions, and a few trials give all their numbers."""
+    adaptr = trials_looks.adaptr_design()
+    design = adaptr.design()
+    assert design is not None
+    assert (design.lower, design.due, len(design.looks), adaptr.horizon) == (True, 100.0, 17, 2000)
+    monkeypatch.setattr(trials_looks, "adaptr_design", lambda: adaptr.with_(horizon=420, trial=smaller(adaptr)))
+    numbers = trials_looks.adaptr(Effort(20))
+    assert [one.what for one in numbers] == ["patients", "superiority", "equivalence", "maximum"]
+    assert sum(one.ours for one in numbers[1:]) == pytest.approx(1)
+    assert trials_looks.LAGS.mean() == pytest.approx(1, abs=1e-3)
+    assert trials_looks.LAGS.std() == pytest.approx(0.3, abs=3e-3)
+    assert trials_looks.rar_design(0.4).means.tolist() == [0.2] * 4 + [0.4]
+
+
+def smaller(scenario: Scenario) -> dict[str, Any]:
+    """The design with a single look."""
+    table = scenario.resolved()["trial"]
+    return table | {"looks": table["looks"] | {"values": [300]}}

@@ -13,6 +13,7 @@ import pandas as pd
 from tpstream.experiment.compare import Expecting
 from tpstream.paper.published import NEAR, Effort, Number, Table
 from tpstream.paper.trials_brar import brar, brar_delayed
+from tpstream.paper.trials_looks import adaptr, rartrials
 from tpstream.paper.trials_rpact import rpact
 from tpstream.paper.trials_villar import villar_four, villar_two
 
@@ -22,6 +23,8 @@ TABLES: Mapping[str, Table] = {
     "villar-four": villar_four,
     "brar": brar,
     "brar-delayed": brar_delayed,
+    "adaptr": adaptr,
+    "rartrials": rartrials,
 }
 """The tables by the names by which they are asked for."""
 
