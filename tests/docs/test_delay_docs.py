@@ -72,5 +72,5 @@ def test_a_row_has_every_key(section: str, registry: Registry, kind: str) -> Non
 def test_the_keys_of_a_scenario_are_there() -> None:
     """The first table has every key of a scenario that is about time."""
     listed = re.findall(r"^\| `\[*(\w+)\]*` \| ", GUIDE.split("\n## ")[0], re.MULTILINE)
-    world = {"name", "horizon", "span", "seed", "currency", "rewards", "arms", "policies"}
+    world = {"name", "horizon", "span", "seed", "currency", "rewards", "arms", "policies", "trial"}
     assert sorted(listed) == sorted(set(Scenario.model_fields) - world)

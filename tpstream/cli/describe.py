@@ -37,6 +37,13 @@ def validate(
     for note in found.notes:
         typer.echo(f"note: {note}")
     typer.echo("policies: " + ", ".join(choice.label for choice in choices))
+    design = chosen.design()
+    if design is not None:
+        from tpstream.looks.words import design_sentences
+
+        typer.echo(
+            "\n".join(["the design of the trial:", *(f"- {one}" for one in design_sentences(design, chosen.time_unit))])
+        )
 
 
 @command("Simulate", name="list")

@@ -36,7 +36,7 @@ def inference(
         option(
             "--endpoint WORD|WEIGHTS",
             "sum or last of the parts, or a weight for each part, such as 0,0,1.",
-            default="as the scenario's [trial] says, else sum",
+            default="as the scenario's table trial says, else sum",
         ),
     ] = None,
     count: Annotated[

@@ -48,6 +48,10 @@ def describe_scenario(scenario: Scenario, choices: Sequence[PolicyChoice]) -> De
     recorded = [arm for arm in world.rewards.arms if isinstance(arm, TraceArm)]
     for row, arm in zip(rows, recorded, strict=False):
         row |= {"rows": f"{len(arm.rows):,}", "standard error of the mean": amount(arm.standard_error, ".3g", 1e5)}
+    design = scenario.design()
+    if design is not None and problem.endpoint is not None:
+        for row, mean in zip(rows, design.means.tolist(), strict=True):
+            row["mean endpoint"] = amount(mean, ".6g", 1e5)
     tied = no_best_arm(problem.names, scenario.means)
     uncertain = uncertain_lead(problem.names, recorded) if recorded and tied is None else None
     return Description(
