@@ -262,7 +262,14 @@ def due_decisions(world: World) -> tuple[Floats, Ints | None]:
 
 
 def decision_times(world: World) -> Floats:
-    """When the decisions of a run are due."""
+    """When the decisions of a run are due.
+
+    Examples
+    --------
+    >>> from tpstream import Scenario
+    >>> decision_times(Scenario.load("setting-1").with_(horizon=10).build_world(seed=1, run=0))[:3]
+    array([1., 2., 3.])
+    """
     return due_decisions(world)[0]
 
 
