@@ -51,7 +51,7 @@ def test_loads_by_name(name: str) -> None:
     """A shipped scenario is found by its mere name, is called by it, and its policies can be chosen."""
     scenario = Scenario.load(name)
     assert scenario.name == name
-    assert len(scenario.choices()) == len(scenario.policies) >= 4
+    assert len(scenario.choices()) == len(scenario.policies) >= (4 if scenario.trial is None else 1)
 
 
 @pytest.mark.parametrize("name", PAPER)

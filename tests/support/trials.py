@@ -1,5 +1,6 @@
 """Small trials with looks, in most of which arms are dropped or the trial stops."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from tpstream import Scenario
 
-WRITING = policy_with("on_pull", "on_partial", "on_received", "on_lost", "on_closed", "on_look")
+WRITING = replace(
+    policy_with("on_pull", "on_partial", "on_received", "on_lost", "on_closed", "on_look"), name="writing-in-trials"
+)
 """Decides by all that it was told, looks included."""
 SUPERIOR = {"kind": "superiority", "threshold": 0.9}
 FUTILE = {"kind": "futility", "threshold": 0.3}

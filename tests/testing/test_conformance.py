@@ -96,7 +96,7 @@ POLICIES_TRIED: dict[str, list[Keys]] = {
     "completion-thompson": [{"profile": [0.5, 0.75, 1.0]}],
     "epsilon-greedy": [{}, {"hears": "closed", "decay": 10.0}],
     "explore-then-commit": [{"tries": 2}, {"hears": "closed"}],
-    "best-probability": [{"minimum": 0.1, "burn_in": 4, "update": 3}, {"family": "normal"}],
+    "best-probability": [{"minimum": 0.1, "burn_in": 4, "update": 40}, {"family": "normal", "update": 40}],
     "beta-ucb": [{}],
     "gittins": [{"discount": 0.9}],
     "permuted-blocks": [{}],

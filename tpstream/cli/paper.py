@@ -13,11 +13,11 @@ from tpstream.cli.output import print_table, show_progress
 MARKDOWN = ".md"
 
 
-def check_report(path: Path) -> Path:
-    """The path of the report; an error, before anything runs, if it is neither a page nor Markdown."""
+def check_report(path: Path | None) -> Path | None:
+    """The path of the report, if one is given; an error, before anything runs, if it is no page and not Markdown."""
     from tpstream.view.pages import ENDINGS, prepare_page
 
-    if path.suffix.lower() == MARKDOWN:
+    if path is None or path.suffix.lower() == MARKDOWN:
         return path
     if path.suffix.lower() not in ENDINGS:
         raise typer.BadParameter(f"{path}: a report ends in {MARKDOWN}, {' or '.join(ENDINGS)}")

@@ -16,7 +16,7 @@ def check_ordinary(path: Path) -> int:
     """The size of a file; raises OSError unless it is an ordinary one."""
     status = path.stat()
     if S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     if not S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device, no ordinary file", str(path))
     return status.st_size

@@ -43,7 +43,7 @@ def gittins_table(discount: float, prior: tuple[float, float], pulls: int) -> Fl
 
     Examples
     --------
-    >>> round(0.5 + gittins_table(0.99, (1.0, 1.0), 10)[0], 4)
+    >>> float(round(0.5 + gittins_table(0.99, (1.0, 1.0), 10)[0], 4))
     0.8699
     """
     rows = min(STEP * math.ceil((pulls + 1) / STEP), MOST)
