@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,14 @@ from tpstream import Scenario
 from tpstream.model.errors import ScenarioError
 
 __all__ = ["tpstream"]
+
+
+@pytest.fixture(autouse=True)
+def _usual() -> Iterator[None]:
+    """Interruptions are not ignored, as they are for jobs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("words", [("run",), ("compare", "--runs", "2"), ("trial", "--runs", "2")])

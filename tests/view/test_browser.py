@@ -286,6 +286,7 @@ def test_looks_are_marked(show: Show, tmp_path: Path) -> None:
         assert 0.5 < places[0] / 1168 < 0.65
     details = shown.page.locator("#allocation details").nth(1)
     details.locator("summary").click()
+    details.locator("tbody td").first.wait_for()
     assert details.locator("tbody td").all_inner_texts() == ["1", "20", "10", "0", "20", "0.25", "30", "0.5", words]
 
 
