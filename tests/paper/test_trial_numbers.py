@@ -32,6 +32,7 @@ def test_errors_of_shares_and_means() -> None:
     """A share has a binomial error, a mean that of its sample; theirs from the number of trials behind them."""
     found = share("table", "what", np.array([1.0, 1.0, 0.0, 0.0]), 0.2, trials=400)
     assert (found.ours, found.error, found.published_error) == pytest.approx((0.5, 0.25, 0.02))
+    assert share("table", "what", np.zeros(60), 0.034, trials=10_000).agrees
     found = mean("table", "what", np.array([1.0, 3.0]), 2.5, deviation=3.0, trials=9, rounding=0.5)
     assert (found.ours, found.error, found.published_error) == pytest.approx((2.0, 1.0, 1.0))
     assert found.errors == 0

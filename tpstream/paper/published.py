@@ -58,13 +58,16 @@ Table = Callable[[Effort], Sequence[Number]]
 
 
 def share(table: str, what: str, ours: Floats, published: float, trials: int, rounding: float = 0.0005) -> Number:
-    """A probability: ours from one truth value for each trial, theirs from so many trials."""
-    probability = float(np.mean(ours))
+    """A probability: ours from one truth value for each trial, theirs from so many trials.
+
+    Our error is that of (k + 2) / (n + 4), after Agresti and Coull: none of few trials is no proof that there are none.
+    """
+    near = (float(np.sum(ours)) + 2) / (len(ours) + 4)
     return Number(
         table,
         what,
-        probability,
-        math.sqrt(probability * (1 - probability) / len(ours)),
+        float(np.mean(ours)),
+        math.sqrt(near * (1 - near) / len(ours)),
         published,
         math.sqrt(published * (1 - published) / trials),
         rounding,
