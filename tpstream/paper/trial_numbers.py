@@ -84,6 +84,6 @@ In brackets is one Monte Carlo standard error; for published numbers it follows 
 them. Numbers agree within {near:g} combined errors plus the rounding of the published number.
 
 Not compared is one number: the bias of the current-belief rule with two arms, given as .095. With ties to the control,
-as the rule is stated, it is .082 here (200,000 trials), which disagrees; with random ties it is .093. Alpha and power of
-the rules that are tested with a simulated cut-off (current belief, Gittins) count the error of that cut-off, too.
+as the rule is stated, it is .082 here (200,000 trials), which disagrees; with random ties it is .093. Alpha and power
+of the rules that are tested with a simulated cut-off (current belief, Gittins) count the error of that cut-off, too.
 """
