@@ -43,8 +43,6 @@ EARLY = 10_000
 """Rounds of which the arms are kept."""
 LONGEST_TRACE = 1024
 """Most moments at which it is known how often each arm was pulled."""
-MOST_UNCOUNTED = 64
-"""Batches of rounds that wait to be counted."""
 OVERHEAD = 1e-3
 """Seconds that a stretch costs besides its events."""
 
@@ -127,12 +125,11 @@ class SampledRun:
         """Pulls of the run that were looked at."""
         self.round = 0
         """The last round of which the arm is known."""
+        self.totals: Ints = np.zeros(arms, dtype=np.int64)
+        """How often each arm was pulled up to there."""
         self.early: list[Ints] = []
         """The arms of the first rounds: where two policies part, they mostly do so soon."""
-        self._totals: Ints = np.zeros(arms, dtype=np.int64)
-        self._uncounted: list[Ints] = []
-        """The arms of the last rounds; they are counted when someone looks, and most short runs are over by then."""
-        self._trace: list[tuple[int, Ints]] = [(0, self._totals.copy())]
+        self._trace: list[tuple[int, Ints]] = [(0, self.totals.copy())]
         """The round and the totals at some moments."""
         self._kept = KeptParts()
         self._stretches: list[Stretch] = []
@@ -171,24 +168,8 @@ class SampledRun:
         if self.round < EARLY:
             self.early.append(np.array(arms[: EARLY - self.round]))
         self.round += len(arms)
-        self._uncounted.append(arms)
-        if len(self._uncounted) >= MOST_UNCOUNTED:
-            self._count()
-
-    @property
-    def totals(self) -> Ints:
-        """How often each arm was pulled up to the last round."""
-        self._count()
-        return self._totals
-
-    def _count(self) -> None:
-        """Count the pulls of the last rounds."""
-        round = self._trace[-1][0]
-        for arms in self._uncounted:
-            round += len(arms)
-            self._totals += np.bincount(arms, minlength=len(self._totals))
-            self._trace.append((round, self._totals.copy()))
-        self._uncounted = []
+        self.totals += np.bincount(arms, minlength=len(self.totals))
+        self._trace.append((self.round, self.totals.copy()))
         if len(self._trace) > LONGEST_TRACE:
             self._trace = [*self._trace[:-1:2], self._trace[-1]]
 
@@ -276,7 +257,6 @@ class SampledRun:
 
     def _put_exact_counts(self) -> None:
         """Replace the numbers of sampled pulls by those of all pulls, which are known: for allocation and regret."""
-        self._count()
         rounds, totals = np.array([round for round, _ in self._trace]), np.array([counts for _, counts in self._trace])
         times = self._times(rounds)
         self.aggregate.reach(times)
