@@ -7,7 +7,6 @@ page is in the process of the command; runs reach it, from any process of this m
 
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPException
@@ -28,12 +27,14 @@ PERIOD = 0.5
 """Seconds between two messages to the page."""
 PICTURE_SECONDS = 1.0
 """Seconds between two pictures of the runs, at least."""
-PICTURE_SHARE = 0.007
+PICTURE_SHARE = 0.004
 """Of the time that runs take, what may be spent on pictures; they come less often if they cost more."""
 PATIENCE = 5.0
 """Seconds in which the page must answer."""
 GATHERED = 20_000
 """Events that are gathered before they are looked at, if they come in small batches."""
+PER_BATCH = 2e-5
+"""Seconds that it costs to hand over a batch of events and to keep it: SimPy makes one in every round."""
 AHEAD = 2
 """Batches of rounds for which a sample is planned: the next one may be longer than the last."""
 NAME = "live page"
@@ -92,7 +93,7 @@ class EventWatcher:
             return
         batches, before, sampled = self._waiting, self._sampled.events, self._sampled
         self._waiting, self._count = [], 0
-        with sampled.budget.spend() as spent:
+        with sampled.budget.spend(PER_BATCH * len(batches)) as spent:
             sampled.take((batches[0] if len(batches) == 1 else Events.join(batches)).columns())
             spent.events = sampled.events - before
 
@@ -102,19 +103,20 @@ class RecentBlocks(DrawsReader):
 
     def __init__(self, draws: Draws) -> None:
         super().__init__(draws)
-        self._taken = [0] * draws.world.problem.arms
-        self._recent: list[deque[tuple[int, Block]]] = [deque(maxlen=2) for _ in self._taken]
+        self._last: list[Block | None] = [None] * draws.world.problem.arms
+        self._before = list(self._last)
 
     def next_block(self, arm: int) -> Block:
         """The arm's next block of pulls."""
         block = super().next_block(arm)
-        self._recent[arm].append((self._taken[arm], block))
-        self._taken[arm] += 1
+        self._before[arm], self._last[arm] = self._last[arm], block
         return block
 
     def rewards(self, arm: int, number: int) -> Any:
         """What the arm's pull of this number, from 0, pays part by part; it must be one of the last 256."""
-        return next(block.rewards[number % BLOCK] for place, block in self._recent[arm] if place == number // BLOCK)
+        block = self._last[arm] if number // BLOCK == self._number[arm] - 1 else self._before[arm]
+        assert block is not None  # noqa: S101 (the pull was made)
+        return block.rewards[number % BLOCK]
 
 
 class PullWatcher:

@@ -22,7 +22,7 @@ from tpstream.view.content import live_text
 from tpstream.view.pulls import KeptParts
 from tpstream.view.words import first_difference, header_facts, parting
 
-SHARE = 0.015
+SHARE = 0.008
 """Of the time that runs take, what may be spent on their sample."""
 MOST_SAVED = 0.3
 """Seconds of it that may be spent at once."""
@@ -76,12 +76,12 @@ class Budget:
         return self._saved
 
     @contextmanager
-    def spend(self) -> "Iterator[Spent]":
-        """Count the time that is spent inside, and learn what an event costs."""
+    def spend(self, before: float = 0.0) -> "Iterator[Spent]":
+        """Count the time that is spent inside, and seconds spent before, and learn what an event costs."""
         spent, began = Spent(), time.process_time()
         yield spent
         seconds = time.process_time() - began
-        self._saved -= seconds
+        self._saved -= seconds + before
         if spent.events >= LENGTH:
             self.per_event += LEARNING * (max(seconds - OVERHEAD, 0.0) / spent.events - self.per_event)
 
