@@ -58,7 +58,8 @@ def scenario_name(header: Header) -> str:
 
 def header_facts(header: Header) -> list[tuple[str, str]]:
     """The header in words, as pairs of a word and what it is."""
-    parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in header.parameters.items())
+    given = {name: value for name, value in header.parameters.items() if value is not None}
+    parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in given.items())
     versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
     return [
         ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
