@@ -11,7 +11,7 @@ from tampering import write_lines
 
 from tpstream import Diagnosis, Scenario, diagnose, simulate
 from tpstream.analysis import diagnose as diagnose_module
-from tpstream.analysis.complete_pulls import CompletePulls, divisors
+from tpstream.analysis.complete_pulls import CompletePulls
 from tpstream.analysis.diagnose import PERMUTATIONS, SIGNIFICANCE, Independence, examine, standardise, statistic
 from tpstream.figures.logs import diagnosis_figure
 from tpstream.log.reader import read_log
@@ -124,11 +124,6 @@ def test_logs_without_complete_pulls_are_refused(tmp_path: Path) -> None:
     write_lines(tmp_path / "run.jsonl", lines)
     with pytest.raises(LogError, match="column part goes beyond 0 to 6"):
         diagnose(tmp_path / "run.jsonl")
-
-
-def test_divisors() -> None:
-    """Every number of groups that divides the span."""
-    assert divisors(12).tolist() == [1, 2, 3, 4, 6, 12]
 
 
 def draw(seed: int, common: float) -> list[Floats]:

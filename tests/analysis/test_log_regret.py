@@ -155,7 +155,7 @@ def test_a_torn_log_counts_up_to_its_last_whole_round(folder: Path) -> None:
     write_lines(torn, lines[: place_of(lines[1:-1], "pull", round=31) + 3])
     result = log_regret(folder)
     assert int(result.rounds[-1]) == 30
-    assert all("truncated after seq" in note or "curves end at round 30 of 60" in note for note in result.notes)
+    assert all(": cut after round 31 of 60" in note or "curves end at round 30 of 60" in note for note in result.notes)
     assert len(result.notes) == 2
 
 

@@ -11,7 +11,7 @@ import pytest
 from studies import TOML, read_lines, small
 from tampering import place_of, tamper, write_lines
 
-from tpstream import log_regret, simulate, what_if
+from tpstream import log_regret, read_log, simulate, what_if
 from tpstream.cli import app, logs, study
 
 MODULES = (logs, study)
@@ -103,7 +103,10 @@ def test_replay_as_json(call: Any, log: Path) -> None:
 def test_a_torn_log_says_so(call: Any, log: Path) -> None:
     """The note tells where the log is torn; --quiet leaves it out."""
     write_lines(log, read_lines(log)[:50])
-    assert "note: truncated after seq 48" in call("replay", log)[1]
+    shown = read_log(log)
+    assert shown.truncated == f"cut after round {shown.join().round[-1]} of 60 (seq 48)"
+    code, out, _ = call("replay", log)
+    assert (code, f"note: {shown.truncated}" in out) == (0, True)
     assert "note" not in call("replay", log, "--quiet")[1]
 
 

@@ -24,9 +24,11 @@ def fail(*_: object) -> None:
     raise ZeroDivisionError
 
 
-def words_for(last: int) -> str:
-    """How a log is called torn whose last event has this number."""
-    return "truncated before the first event" if last < 0 else f"truncated after seq {last}"
+def words_for(events: Events, horizon: int = 100) -> str:
+    """How a log is called torn that has these events."""
+    if not len(events):
+        return f"cut before the first of {horizon:,} rounds"
+    return f"cut after round {events.round[-1]:,} of {horizon:,} (seq {events.seq[-1]})"
 
 
 @pytest.mark.parametrize("format", STREAMS)
@@ -40,7 +42,7 @@ def test_killed_runs(tmp_path: Path, format: str) -> None:
         log = read_log(tmp_path / f"{kill}.{format}")
         events = log.join()
         assert bits(events) == bits(whole.cut(0, len(events)))
-        assert log.truncated == (None if log.complete else words_for(len(events) - 1))
+        assert log.truncated == (None if log.complete else words_for(events, log.header.horizon))
         assert replay(log).equal
         lengths.add(len(events))
     assert len(lengths) > KILLS // 4
@@ -61,7 +63,7 @@ def test_log_torn_at_any_byte(tmp_path: Path, format: str) -> None:
         log = read_log(tmp_path / "cut")
         read = log.join()
         assert bits(read) == bits(events.cut(0, len(read)))
-        assert log.truncated == (None if log.complete else words_for(len(read) - 1))
+        assert log.truncated == (None if log.complete else words_for(read))
         lengths.append(len(read))
     assert lengths == sorted(lengths)
     assert set(lengths) == ({0, 1, 5, 6, 12} if format == "arrow" else set(range(13)))
@@ -71,7 +73,7 @@ def test_event_without_its_newline_is_whole(tmp_path: Path) -> None:
     """If only a newline is torn off, no event is dropped."""
     log = write_log(tmp_path / "log.jsonl", make_header(), [make_events(4)], end=False)
     log.path.write_bytes(log.path.read_bytes().removesuffix(b"\n"))
-    assert read_log(log.path).truncated == "truncated after seq 3"
+    assert read_log(log.path).truncated == words_for(make_events(4))
     assert bits(read_log(log.path).join()) == bits(make_events(4))
 
 
@@ -81,7 +83,7 @@ def test_failed_run_keeps_what_it_told(tmp_path: Path, format: str) -> None:
     with pytest.raises(ZeroDivisionError), LogWriter(tmp_path / f"log.{format}", make_header()) as writer:
         fail(writer.hear(make_events(7)))
     log = read_log(tmp_path / f"log.{format}")
-    assert (log.truncated, bits(log.join())) == ("truncated after seq 6", bits(make_events(7)))
+    assert (log.truncated, bits(log.join())) == (words_for(make_events(7)), bits(make_events(7)))
 
 
 @pytest.mark.parametrize("format", STREAMS)
@@ -133,7 +135,7 @@ def test_full_disk(tmp_path: Path, format: str) -> None:
     read = log.join()
     assert len(read) > 100
     assert len(read) % 100 == 0
-    assert (log.truncated, bits(read)) == (f"truncated after seq {len(read) - 1}", bits(events.cut(0, len(read))))
+    assert (log.truncated, bits(read)) == (words_for(read), bits(events.cut(0, len(read))))
     assert "\n" not in str(caught.value)
 
 

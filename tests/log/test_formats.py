@@ -142,7 +142,7 @@ def test_columns_of_other_programs(tmp_path: Path) -> None:
     with pa.OSFile(str(tmp_path / "log.arrows"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
     read = read_log(tmp_path / "log.arrows")
-    assert (bits(read.join()), read.truncated) == (bits(events), "truncated after seq 8")
+    assert (bits(read.join()), read.truncated) == (bits(events), "cut after round 2 of 100 (seq 8)")
 
 
 def test_columnar_form_is_compact(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_convert_command(tmp_path: Path) -> None:
     done = command("convert", tmp_path / "a.jsonl", tmp_path / "b.parquet")
     assert (done.returncode, done.stderr) == (0, "")
     assert "jsonl to parquet" in done.stdout
-    assert "truncated after seq 19" in done.stdout
+    assert "cut after round 4 of 100 (seq 19)" in done.stdout
     assert bits(read_log(tmp_path / "b.parquet").join()) == bits(make_events(20))
 
 

@@ -167,7 +167,7 @@ def test_an_unknown_word_is_an_error_of_the_header(tmp_path: Path) -> None:
     """A log whose scenario names another way to hide feedback is not read."""
     header = make_header()
     header.scenario["reveal"] = "some"
-    with pytest.raises(LogError, match=r"header: reveal of the scenario is 'some'; use one of all, positive, closed"):
+    with pytest.raises(LogError, match=r"header: Invalid enum value 'some' - at `\$.scenario.reveal`; correct it"):
         write_log(tmp_path / "some.jsonl", header, [])
 
 

@@ -58,7 +58,8 @@ def test_any_prefix_of_any_log_replays(
     kept = data.draw(st.integers(0, len(events)))
     result = replay(write_lines(path, [header, *events[:kept]]))
     rounds = sum(event["kind"] == "pull" for event in events[:kept])
-    told = f"truncated after seq {kept - 1}" if kept else "truncated before the first event"
+    told = f"cut after round {rounds} of {scenario.horizon} (seq {kept - 1})"
+    told = told if kept else f"cut before the first of {scenario.horizon} rounds"
     assert (result.equal, result.rounds, result.complete, result.notes) == (True, rounds, False, (told,))
 
 

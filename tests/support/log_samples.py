@@ -16,7 +16,7 @@ from tpstream.log.writer import LogWriter
 from tpstream.model.events import COLUMNS, Events, Kind
 
 FORMATS = ("jsonl", "arrow", "parquet")
-LARGE = 2**62
+LARGE = 2**33
 """A horizon that does not fit into 32 bits."""
 
 

@@ -12,6 +12,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind, pull_events
+from tpstream.model.limits import divisors
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 
@@ -19,11 +20,6 @@ SAMPLE = 200
 """The number of complete pulls of an arm that are kept one by one."""
 NEEDED = ("kind", "pull", "arm", "part", "value")
 """The columns of a log that are added up."""
-
-
-def divisors(span: int) -> Ints:
-    """The numbers of groups into which a span can be divided."""
-    return np.array([groups for groups in range(1, span + 1) if span % groups == 0])
 
 
 class CompletePulls(NamedTuple):
@@ -47,7 +43,7 @@ class CompletePulls(NamedTuple):
         """Add up the complete pulls of these logs."""
         arms, span = len(logs[0].header.arms), logs[0].header.span
         found = CompletePulls(
-            divisors=divisors(span),
+            divisors=np.array(divisors(span)),
             pulls=np.zeros(arms, dtype=np.int64),
             largest=np.zeros((arms, len(divisors(span)))),
             sums=np.zeros((arms, span)),

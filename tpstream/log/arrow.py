@@ -91,7 +91,9 @@ def open_reader(path: Path) -> FormatReader:
         end, sha256 = read_marker(path, metadata or {})
     if sha256 and not _ends(path, size):
         end = sha256 = None  # the last write was cut off
-    return FormatReader(header, last, end, partial(_read_columns, path, size, len(header.arms)), sha256=sha256)
+    read = partial(_read_columns, path, size, len(header.arms))
+    rounds = None if end is not None else max((int(one["round"][-1]) for one in read(["round"])), default=None)
+    return FormatReader(header, last, end, read, last_round=rounds, sha256=sha256)
 
 
 def end_marker(events: int) -> dict[bytes, bytes]:

@@ -140,6 +140,8 @@ class FormatReader:
     """Reads the columns of these names, batch by batch; "kind" must be among them if one has rows for pulls only."""
     written: "FormatReader | None" = None
     """Of a sparse log: the reader of the events that are in the file, without the zeros that are put in."""
+    last_round: int | None = None
+    """The round of the last whole event of a torn log; None if there is none, or it is not needed."""
     sha256: str | None = None
     """The SHA-256 that the end marker tells; None for a torn log, or one that another program wrote."""
 

@@ -18,6 +18,8 @@ CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
 TAIL = 1 << 16
 """Bytes at the end of a file in which its last line is looked for first."""
+LONGEST = 50_000_000
+"""Bytes of a line."""
 CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 
 _BROKEN = (msgspec.DecodeError, ValueError, KeyError, OverflowError)
@@ -61,12 +63,13 @@ class Writer:
 def open_reader(path: Path) -> FormatReader:
     """Read the header and the last lines."""
     with path.open("rb") as file:
-        header = decode_header(path, file.readline())
+        header = decode_header(path, file.readline(LONGEST))
         first = file.tell()
-        stop, last, end = _find_end(file, first)
+        stop, event, end = _find_end(path, file, first)
+    last = event.seq if isinstance(event, Event) else event
     batches = partial(_read_batches, path, len(header.arms), first, stop)
     if end is None:
-        return FormatReader(header, last, None, batches)
+        return FormatReader(header, last, None, batches, last_round=event.round if isinstance(event, Event) else None)
     return FormatReader(header, last, end.end, batches, sha256=end.sha256)
 
 
@@ -76,7 +79,7 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self._path = path
         with path.open("rb") as file:
-            self.header = decode_header(path, file.readline())
+            self.header = decode_header(path, file.readline(LONGEST))
             self._place = file.tell()
         self._line = 2
         self.end: int | None = None
@@ -86,7 +89,7 @@ class Tail:
         """The columns of these names of the events that are new, a chunk at a time."""
         with self._path.open("rb") as file:
             file.seek(self._place)
-            while self.end is None and (chunk := file.read(CHUNK) + file.readline()):
+            while self.end is None and (chunk := file.read(CHUNK) + file.readline(LONGEST)):
                 lines = chunk[: chunk.rfind(b"\n") + 1]
                 last = lines[lines.rfind(b"\n", 0, -1) + 1 :]
                 end = _try_decode(last, End)
@@ -108,7 +111,7 @@ def _read_batches(path: Path, arms: int, first: int, stop: int, names: Sequence[
         while (left := stop - file.tell()) > 0:
             chunk = file.read(min(CHUNK, left))
             if file.tell() < stop:
-                chunk += file.readline(stop - file.tell())
+                chunk += file.readline(min(LONGEST, stop - file.tell()))
             yield _decode(path, arms, chunk, names, line)
             line += chunk.count(b"\n")
 
@@ -136,8 +139,11 @@ def _decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(line)
 
 
-def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, End | None]:
-    """The byte at which the events end, the seq of the last one, and the end line; None for a torn log."""
+def _find_end(path: Path, file: BinaryIO, first: int) -> tuple[int, Event | int | None, End | None]:
+    """The byte at which the events end, the last event, and the end line; None for a torn log.
+
+    Instead of an event: -1 if there is none, None if the last line is no event.
+    """
     size = file.seek(0, 2)
     tail = min(TAIL, size - first)
     while True:
@@ -145,6 +151,8 @@ def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, End | None]:
         lines = file.read(tail).splitlines(keepends=True)
         if len(lines) > 2 or tail == size - first:  # noqa: PLR2004 (a cut line, an event, the end)
             break
+        if tail > LONGEST:
+            raise LogError(f"{path}: its last line has more than {LONGEST:,} bytes, as no event has; this is no log")
         tail = min(2 * tail, size - first)
     if not lines:
         return size, -1, None
@@ -155,7 +163,7 @@ def _find_end(file: BinaryIO, first: int) -> tuple[int, int | None, End | None]:
         size -= len(lines.pop())
     # A line that is no event is an error once it is read.
     event = _try_decode(lines[-1], Event) if lines else None
-    return size, event.seq if event else None if lines else -1, end
+    return size, event or (None if lines else -1), end
 
 
 def _try_decode(line: bytes, type: type[Decoded]) -> Decoded | None:

@@ -57,10 +57,10 @@ def open_reader(path: Path) -> FormatReader:
         raise LogError(f"{path}: is a Parquet file without the header of a log; give a log, such as --log records")
     header = decode_header(path, metadata[HEADER])
     end, sha256 = read_marker(path, metadata)
-    read, last = partial(_read_columns, path, len(header.arms)), -1
-    for columns in read(["seq"], [groups - 1] if groups else []):
-        last = int(columns["seq"][-1])
-    return FormatReader(header, last, end, read, sha256=sha256)
+    read, last, rounds = partial(_read_columns, path, len(header.arms)), -1, None
+    for columns in read(["seq", "round"], [groups - 1] if groups else []):
+        last, rounds = int(columns["seq"][-1]), int(columns["round"][-1])
+    return FormatReader(header, last, end, read, last_round=rounds, sha256=sha256)
 
 
 def _read_columns(

@@ -90,13 +90,15 @@ class Log(Displayed):
 
     @property
     def truncated(self) -> str | None:
-        """Where a log that is not complete ends, e.g. "truncated after seq 1234"; None for a complete log."""
+        """Where a log without an end marker ends: "cut after round 30 of 60 (seq 1234)"; None for a complete log."""
         if self.complete:
             return None
-        last = self.reader.last
+        last, rounds = self.reader.last, self.reader.last_round
         if last == -1:
-            return "truncated before the first event"
-        return "truncated after a broken event" if last is None else f"truncated after seq {last}"
+            return f"cut before the first of {self.header.horizon:,} rounds"
+        if last is None:
+            return "cut after a broken event"
+        return f"cut after round {rounds:,} of {self.header.horizon:,} (seq {last})"
 
     def require_all(self, purpose: str) -> None:
         """Raise LogError if the log holds only the pulls; `purpose` is what needs every event."""

@@ -1,9 +1,10 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Annotated, Any, cast
 
 import msgspec
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Detail
+from tpstream.model.limits import LARGEST, LONGEST_SPAN, LONGEST_TEXT, MOST_ARMS, MOST_ROUNDS
 from tpstream.model.notes import own_version
 from tpstream.model.world import Endpoint, Problem, Reveal
 
@@ -20,16 +22,67 @@ PACKAGES = ("numpy", "numba", "simpy")
 """Packages whose version can change a number in a log."""
 
 
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[float, msgspec.Meta(gt=0, le=LARGEST)]
+Counted = Annotated[int, msgspec.Meta(ge=0)]
+Span = Annotated[int, msgspec.Meta(ge=1, le=LONGEST_SPAN)]
+ArmNames = Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MOST_ARMS)]
+
+
 class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The endpoint of a trial, if policies hear another value than what a part paid: scale times it plus shift."""
 
-    scale: list[float]
-    shift: list[float]
-    maxima: list[float | None]
+    scale: list[Number]
+    shift: list[Number]
+    maxima: list[Number | None]
     """The largest sum that can be heard of a pull of each arm; None where there is none."""
-    means: list[float | None]
+    means: list[Number | None]
     """The expectation of that sum; None where it is not known."""
     signed: bool = False
+
+
+class Looks(msgspec.Struct, frozen=True):
+    """What is read of the looks in the scenario of a header."""
+
+    cleaning: Number = 0.0
+
+
+class LoggedTrial(msgspec.Struct, frozen=True):
+    """What is read of the trial in the scenario of a header."""
+
+    control: Text | None = None
+    direction: Text | None = None
+    endpoint: Text | None = None
+    weights: list[Number] | None = None
+    dropouts: Text | None = None
+    looks: Looks | None = None
+
+
+class LoggedRewards(msgspec.Struct, frozen=True):
+    """What is read of the rewards in the scenario of a header."""
+
+    kind: Text = ""
+
+
+class LoggedScenario(msgspec.Struct, frozen=True):
+    """What is read of the scenario in a header without building its world, each key as it must be.
+
+    Whoever builds the world reads the whole scenario anew, by the rules of scenario files.
+    """
+
+    name: Text = ""
+    currency: Text | None = None
+    rewards: LoggedRewards = LoggedRewards()
+    trial: LoggedTrial | None = None
+    delays: list[dict[str, Any]] = []
+    policies: list[dict[str, Any]] = []
+    visits: Annotated[list[Number], msgspec.Meta(min_length=1, max_length=LONGEST_SPAN)] | None = None
+    visit_spread: Number = 0.0
+    window: Positive | None = None
+    default_reward: Number | None = None
+    drain: bool = False
+    reveal: Reveal = "all"
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,23 +102,23 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
     scenario: dict[str, Any]
     """Empty for a world that is not described by a scenario of tpstream."""
-    policy: str
+    policy: Text
     """The policy's label in the study."""
-    kind: str
+    kind: Text
     """The policy's registered name."""
     parameters: dict[str, Any]
     """The policy's parameters."""
-    seed: int
-    run: int
-    arms: list[str]
+    seed: Counted
+    run: Annotated[int, msgspec.Meta(ge=0, le=int(LARGEST))]
+    arms: ArmNames
     """The names of the arms."""
-    means: list[float | None]
+    means: list[Number | None]
     """The expected cumulative reward of each arm; None where it is not known, as in imported logs."""
-    maxima: list[float | None]
+    maxima: list[Number | None]
     """The largest cumulative reward of each arm; None for an arm that has none."""
-    span: int
-    horizon: int
-    groups: int | None
+    span: Span
+    horizon: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
+    groups: Span | None
     clairvoyant: bool
     """Whether the policy was shown the total of a pull when it was made."""
     signed: bool = False
@@ -76,19 +129,19 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Whether parts that paid nothing have no event; reading puts one in."""
     payments: bool = False
     """Whether the parts are periods of age, each one unit of time long, in which any number of payments may come."""
-    window: float | None = None
+    window: Positive | None = None
     """Of a log of payments: the age at which a pull is closed, in units of time; the last period may be shorter."""
-    until: float | None = None
+    until: Number | None = None
     """The time up to which a sparse log knows of payments, if that is later than its last event."""
-    origin: str | None = None
+    origin: Text | None = None
     """The date and time at time 0, in the ISO format; None: times are numbers."""
     imported: dict[str, Any] | None = None
     """Of an imported log: what became of every row of the tables, and which columns were used."""
-    time_unit: str | None = None
+    time_unit: Text | None = None
     """What one unit of time is, e.g. "day"; None: a round, or not said."""
-    currency: str | None = None
+    currency: Text | None = None
     """What rewards are paid in, e.g. "EUR"; None: as the scenario says, or not said."""
-    sites: list[str] = []
+    sites: Annotated[list[Text], msgspec.Meta(max_length=MOST_ARMS)] = []
     """The names of the sites at which decisions are due; empty if there are none."""
     endpoint: HeardEndpoint | None = None
     """What the policy heard in a trial instead of the rewards; None: the rewards."""
@@ -152,7 +205,7 @@ class _Version(msgspec.Struct):
 
 
 def decode_header(path: Path, text: bytes) -> Header:
-    """The header from JSON; a schema of another version is an error that says so."""
+    """The header from JSON, every value in its range; a schema of another version is an error that says so."""
     try:
         schema = msgspec.json.decode(text, type=_Version).schema
         if schema != SCHEMA:
@@ -160,15 +213,36 @@ def decode_header(path: Path, text: bytes) -> Header:
                 f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
             )
         header = msgspec.json.decode(text, type=Header)
+        msgspec.convert({"scenario": header.scenario}, type=_OnlyScenario)
+    except msgspec.ValidationError as error:
+        raise LogError(f"{path}: header: {error}; correct it, or take another copy of the log") from error
+    except RecursionError:
+        raise LogError(f"{path}: header: is nested too deep; there is no log to read") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
-    for name in ("means", "maxima"):
-        if (count := len(getattr(header, name))) != len(header.arms):
-            raise LogError(f"{path}: header: there are {count} {name} for {len(header.arms)} arms; correct it")
-    if header.reveal not in get_args(Reveal):
-        known = ", ".join(get_args(Reveal))
-        raise LogError(f"{path}: header: reveal of the scenario is {header.reveal!r}; use one of {known}")
+    for name, count, needed in _lengths(header):
+        if count != needed:
+            of = "arms" if needed == len(header.arms) else "parts"
+            raise LogError(f"{path}: header: there are {count} {name} for {needed} {of}; correct it")
     return header
+
+
+class _OnlyScenario(msgspec.Struct):
+    """So that errors name the place in the header."""
+
+    scenario: LoggedScenario
+
+
+def _lengths(header: Header) -> Iterator[tuple[str, int, int]]:
+    """What lists are called, how long they are, and how long they must be."""
+    arms, endpoint = len(header.arms), header.endpoint
+    yield "means", len(header.means), arms
+    yield "maxima", len(header.maxima), arms
+    if endpoint is not None:
+        yield "means of the endpoint", len(endpoint.means), arms
+        yield "maxima of the endpoint", len(endpoint.maxima), arms
+        yield "scales of the endpoint", len(endpoint.scale), header.span
+        yield "shifts of the endpoint", len(endpoint.shift), header.span
 
 
 @cache

@@ -1,7 +1,6 @@
 """How results show themselves: a few lines of text at a prompt, a small table with curves in a notebook."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -26,10 +25,6 @@ MOST_ROWS = 20
 """Rows of a table in a notebook; further ones are counted."""
 MOST_POINTS = 120
 """Points of a curve in a notebook, which is 300 pixels wide."""
-HIDDEN = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
-)
-"""Characters that cannot be seen, but for tabs and the ends of lines."""
 BLUE = "#4477AA"
 """The colour of a curve that is of no policy."""
 WIDTH, HEIGHT, MARGIN = 300, 96, 16
@@ -129,17 +124,6 @@ class PolicyTables(Displayed):
     def frame(self) -> "pd.DataFrame":
         """The result as a DataFrame: its `table`, as commands print it."""
         return self.table()
-
-
-def visible(text: str) -> str:
-    """The text without characters that show nothing themselves and could change how the text around them is shown.
-
-    Examples
-    --------
-    >>> visible("left\u202eright")
-    'leftright'
-    """
-    return HIDDEN.sub("", text)
 
 
 def shorten(text: str, most: int = MOST_CELL) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
 from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, ProcessDelay, Rewards, SiteArrivals
+from tpstream.model.limits import divisors_near
 
 BLOCK = 256
 """Every engine draws the pulls of an arm in blocks of this many; another number would change all results."""
@@ -161,10 +162,8 @@ class Problem:
                 "span if no group ever pays more than maximum / groups, or give the policy its own (NAME:groups=1)"
             )
         if chosen < 1 or self.span % chosen:
-            divisors = [divisor for divisor in range(1, self.span + 1) if self.span % divisor == 0]
-            raise PolicyError(
-                f"groups = {chosen} does not divide the span {self.span}; use one of {', '.join(map(str, divisors))}"
-            )
+            near = divisors_near(self.span, chosen)
+            raise PolicyError(f"groups = {chosen} does not divide the span {self.span}; use one of {near}")
         return chosen
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, user_code
 from tpstream.model.interfaces import BuildContext, Rewards
+from tpstream.model.limits import divisors_near
 from tpstream.model.registry import BuiltInSettings
 from tpstream.model.settings import Table
 from tpstream.rewards import REWARDS
@@ -96,5 +97,5 @@ def per_part(given: float | Sequence[float], span: int, key: str) -> Floats:
 def check_groups(groups: int, span: int) -> None:
     """Raise unless the span can be cut into that many equal groups."""
     if span % groups:
-        divisors = ", ".join(str(divisor) for divisor in range(1, span + 1) if span % divisor == 0)
-        raise ScenarioError(f"rewards.groups: {groups} does not divide the span {span}; use one of {divisors}")
+        near = divisors_near(span, groups)
+        raise ScenarioError(f"rewards.groups: {groups} does not divide the span {span}; use one of {near}")

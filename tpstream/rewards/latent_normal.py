@@ -17,6 +17,8 @@ from tpstream.model.numba_support import compiled_loop, held_stream
 
 TOLERANCE = 1e-9
 """How far a correlation may be from what is possible by rounding."""
+MOST_VISITS = 2_000
+"""Parts whose correlations are a table in memory; the time that a pull takes grows with their square."""
 
 Correlation = Annotated[
     Annotated[float, Field(ge=0, le=1), Tag("(number)")]
@@ -32,6 +34,11 @@ CORRELATION: Any = Field(
 
 def lower_factor(correlation: Correlation, span: int) -> Floats:
     """L of these correlations; raises ScenarioError if they are none."""
+    if span > MOST_VISITS:
+        raise ScenarioError(
+            f"span: every two of {span:,} visits correlate, which needs a table of that many rows; "
+            f"at most {MOST_VISITS:,} visits are possible for these rewards"
+        )
     if isinstance(correlation, list):
         if [len(row) for row in correlation] != [span] * span:
             raise ScenarioError(f"rewards.correlation: must have {span} rows of {span} numbers, one for each part")

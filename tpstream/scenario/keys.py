@@ -5,6 +5,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from tpstream.model.limits import LONGEST_SPAN, MOST_ROUNDS
 from tpstream.model.units import check_time_unit
 from tpstream.model.world import Reveal
 from tpstream.rewards.base import RewardTable
@@ -23,8 +24,8 @@ class ScenarioKeys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
-    horizon: int = Field(ge=1, le=10_000_000_000, description="rounds, i.e. decisions")
-    span: int = Field(ge=1, le=1_000_000, description="rounds over which a pull pays; a trace implies it")
+    horizon: int = Field(ge=1, le=MOST_ROUNDS, description="rounds, i.e. decisions")
+    span: int = Field(ge=1, le=LONGEST_SPAN, description="rounds over which a pull pays; a trace implies it")
     seed: int = Field(0, ge=0, description="of all random streams")
     drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
     currency: str | None = Field(

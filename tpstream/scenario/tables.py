@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationEr
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
+from tpstream.model.limits import DEEPEST, LARGEST, LONGEST_LIST, LONGEST_TEXT, MOST_ARMS, MOST_POLICIES
 from tpstream.model.registry import Registry, table_model
 from tpstream.model.settings import Table
 from tpstream.policies import POLICIES
@@ -22,12 +23,7 @@ from tpstream.scenario.trial_tables import TrialTable, fields_of_trial
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.kinds import ArrivalTable, DelayTable
 
-LARGEST = 1e15
-"""Of all numbers but the seed: beyond it floats do not tell whole numbers apart."""
-LONGEST_TEXT = 10_000
-DEEPEST = 20
-LONGEST_LIST = 100_000
-MOST = {"arms": 10_000, "policies": 1_000, "delays": 100}
+MOST = {"arms": MOST_ARMS, "policies": MOST_POLICIES, "delays": 100}
 """Entries of these lists; the time that a run takes grows faster than they do."""
 
 
@@ -272,6 +268,11 @@ def _plain_container(value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], pat
     if len(value) > most:
         raise ScenarioError(f"{path or 'scenario'}: has {len(value):,} entries; at most {most:,} are allowed")
     if isinstance(value, Mapping):
+        longest = max((len(str(key)) for key in value), default=0)
+        if longest > LONGEST_TEXT:
+            raise ScenarioError(
+                f"{path or 'scenario'}: has a key of {longest:,} letters; at most {LONGEST_TEXT:,} are allowed"
+            )
         return {str(key): plain(one, f"{path}.{key}".removeprefix("."), depth + 1) for key, one in value.items()}
     return [plain(one, f"{path}[{number}]", depth + 1) for number, one in enumerate(value)]
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.printed import NUMBER, printed_meaning
-from tpstream.model.display import visible
+from tpstream.model.names import visible
 from tpstream.view.pages import Page, make_page
 from tpstream.view.svg import ink, svg_of
 from tpstream.view.words import LONGEST, clean

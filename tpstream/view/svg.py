@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from tpstream.model.display import visible
+from tpstream.model.names import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

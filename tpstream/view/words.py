@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
-from tpstream.model.display import counted, number_text, visible
+from tpstream.model.display import counted, number_text
 from tpstream.model.events import DROPPED, LATE
+from tpstream.model.names import visible
 from tpstream.model.units import count_of
 from tpstream.rewards.base import money_unit
 from tpstream.view.aggregate import Aggregate
