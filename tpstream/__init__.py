@@ -32,7 +32,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
         RandomisationTest as RandomisationTest,
         randomisation_test as randomisation_test,
     )
-    from tpstream.replay.replay import Replay as Replay, WhatIf as WhatIf, replay as replay, what_if as what_if
+    from tpstream.replay.replay import Replay as Replay, replay as replay
+    from tpstream.replay.what_if import WhatIf as WhatIf, what_if as what_if
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
     from tpstream.scenario.scenario import Scenario as Scenario
@@ -114,7 +115,8 @@ _PUBLIC = {
     "policies.base": ("Parameters", "PythonPolicy", "SharedPolicy"),
     "policies.path_prior": ("PathPrior", "fit_prior"),
     "replay.randomisation": ("RandomisationTest", "randomisation_test"),
-    "replay.replay": ("Replay", "WhatIf", "replay", "what_if"),
+    "replay.replay": ("Replay", "replay"),
+    "replay.what_if": ("WhatIf", "what_if"),
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),
     "scenario.scenario": ("Scenario",),

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tpstream.analysis.log_regret import LogRegret
     from tpstream.log.reader import Log
     from tpstream.model.arrays import Floats
-    from tpstream.replay.replay import Replay, WhatIf
+    from tpstream.replay.replay import Replay
+    from tpstream.replay.what_if import WhatIf
 
 DIVERGED = 1
 """The exit code of a replay that found another decision; a log that cannot be used is an error, 2."""
@@ -87,7 +88,8 @@ def replay(
     compared.
     """
     from tpstream.log.reader import read_log
-    from tpstream.replay.replay import is_own, replay as replay_log, what_if
+    from tpstream.replay.replay import is_own, replay as replay_log
+    from tpstream.replay.what_if import what_if
 
     load_plugins(plugin)
     opened = read_log(log)

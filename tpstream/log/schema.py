@@ -182,6 +182,12 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         return cast("Reveal", self.scenario.get("reveal", "all"))
 
     @property
+    def cleaning(self) -> float:
+        """The time between the cut of the data for a look of a trial and its decision, as the scenario says."""
+        looks = (self.scenario.get("trial") or {}).get("looks") or {}
+        return float(looks.get("cleaning", 0.0))
+
+    @property
     def world_columns(self) -> tuple[str, ...]:
         """The optional columns that events of this world have; in a log of only the pulls all are shown."""
         hidden = self.reveal != "all" and self.detail != "pulls"

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from tpstream.log.contract import BrokenRule
-from tpstream.log.schema import Header
 from tpstream.looks.design import Design
 from tpstream.looks.monitor import Monitor
 from tpstream.model.arrays import Bools, Floats, Ints
@@ -19,12 +18,6 @@ from tpstream.run.looks import CUT, DECISION, TrialRun
 
 COMPARED = ("kind", "pull", "time", "arm", "part", "value")
 """The columns that say what a look found and decided."""
-
-
-def cleaning_time(header: Header) -> float:
-    """The time between the cut of a look's data and its decision."""
-    looks = (header.scenario.get("trial") or {}).get("looks") or {}
-    return float(looks.get("cleaning", 0.0))
 
 
 class ToldLooks:

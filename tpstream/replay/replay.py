@@ -1,36 +1,59 @@
-"""Replay and what-if: a log is told to a policy again, or its world is run again under another policy.
+"""Replay: a policy is told the events of a log again, and each of its decisions is compared with the logged one.
 
-Both go one way: open the log, find the policy, build the world that the header describes, audit the events, compare.
+The log is opened, its policy found, the world that its header describes is built, and its events are audited on the
+way.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import ValidationError
 
-from tpstream.analysis.regret import regret_by_round
-from tpstream.figures.style import policy_colours
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
-from tpstream.model.arrays import Floats, Ints
-from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
+from tpstream.model.arrays import Floats
+from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
-from tpstream.model.events import Kind
+from tpstream.model.events import LOOK, Events, Kind, Told
+from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.model.world import Purpose, open_stream
-from tpstream.policies.runner import start_policy
+from tpstream.policies.runner import Runner, start_policy
 from tpstream.replay.audit import audited
-from tpstream.replay.follow import Divergence, follow, whole_rounds
-from tpstream.replay.looks import LookAudit, cleaning_time
-from tpstream.run.simulate import simulate
+from tpstream.replay.looks import LookAudit, ToldLooks
 from tpstream.scenario.policy_choice import PolicyChoice, PolicyRequest, PolicySpec, request_policy
 from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import PolicyTable, find_policy, read_policies
 
-__all__ = ["Divergence", "Replay", "WhatIf", "is_own", "replay", "what_if"]
+
+@dataclass(frozen=True, eq=False)
+class Divergence:
+    """The first decision that is not the logged one, with the policy's state at that moment."""
+
+    round: int
+    seq: int
+    """The number of the event in the log."""
+    logged: int
+    """The arm in the log."""
+    decided: int
+    """The arm that the policy decides for."""
+    logged_indices: Floats | None
+    """The index of every arm in the log, if it has them."""
+    indices: Floats
+    """The index of every arm that the policy computes."""
+    state: Any
+    """The arrays of a policy in the shared form; None for another one."""
+
+    def rows(self) -> list[dict[str, str]]:
+        """Both decisions as rows of a table."""
+        arms = {"log": self.logged, "replay": self.decided}
+        return [
+            {"decision": who, "arm": str(arm), "index in the replay": number_text(float(self.indices[arm]))}
+            for who, arm in arms.items()
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,81 +106,6 @@ class Replay(Displayed):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class WhatIf(Displayed):
-    """Another policy in the world of a log, on the same random numbers, next to the logged one.
-
-    Get one from `what_if`, which has an example.
-
-    Parameters
-    ----------
-    log, policy, other
-        The log's file, the label of its policy and that of the other.
-    arms, other_arms
-        The arm of every round, of the logged policy and of the other.
-    regret, other_regret
-        The cumulative pseudo-regret after every round, of the logged policy and of the other.
-    notes
-        What a reader of the result should know, such as where the log is torn.
-    """
-
-    log: str
-    policy: str
-    other: str
-    arms: Ints
-    other_arms: Ints
-    regret: Floats
-    other_regret: Floats
-    notes: tuple[str, ...]
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds that are compared."""
-        return len(self.arms)
-
-    @property
-    def difference(self) -> float:
-        """The other's final regret minus the logged one's: negative if the other would have done better."""
-        return float(self.other_regret[-1] - self.regret[-1]) if self.rounds else 0.0
-
-    @property
-    def parting(self) -> int | None:
-        """The first round in which they decide differently."""
-        apart = np.flatnonzero(self.arms != self.other_arms)
-        return int(apart[0]) + 1 if len(apart) else None
-
-    @property
-    def common(self) -> float:
-        """The share of rounds in which they decide for the same arm."""
-        return float(np.mean(self.arms == self.other_arms)) if self.rounds else 1.0
-
-    def frame(self) -> pd.DataFrame:
-        """The comparison as a DataFrame: both policies round by round."""
-        columns = {
-            "round": np.arange(1, self.rounds + 1),
-            "arm": self.arms,
-            "other_arm": self.other_arms,
-            "regret": self.regret,
-            "other_regret": self.other_regret,
-            "difference": self.other_regret - self.regret,
-        }
-        return pd.DataFrame(columns)
-
-    def _summary(self) -> Summary:
-        curves, rounds = {self.policy: self.regret, self.other: self.other_regret}, np.arange(1, self.rounds + 1)
-        finals = {policy: number_text(curve[-1]) if self.rounds else "none" for policy, curve in curves.items()}
-        colours = policy_colours(curves)
-        parted = "all decisions are equal" if self.parting is None else f"apart from round {self.parting:,} on"
-        return Summary(
-            f"What if {self.other} had decided instead of {self.policy}: {counted(self.rounds, 'round')}",
-            [f"log {self.log}", f"the same arm in {self.common:.0%} of the rounds", parted],
-            [{"policy": policy, "regret": final} for policy, final in finals.items()],
-            self.notes,
-            {policy: Curve(rounds, curve, colours[policy]) for policy, curve in curves.items()},
-            ("round", "pseudo-regret"),
-        )
-
-
 def replay(
     log: Log | str | Path, policy: PolicySpec | None = None, *, folder: str | Path = ".", redraw: bool = True
 ) -> Replay:
@@ -207,7 +155,7 @@ def replay(
         raise LogError(
             f"{log.path}: {choice.label} is shown totals at the pull, and this log has none; replay another policy"
         )
-    scenario, reason = _rebuild(log, folder) if redraw else (None, "as asked")
+    scenario, reason = rebuild(log, folder) if redraw else (None, "as asked")
     world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)
     started = start_policy(choice.form, header.problem(), choice.parameters, stream)
@@ -216,80 +164,10 @@ def replay(
     if design is not None and world is not None:
         audit = LookAudit(design, world)
         batches = audit.checked(batches, str(log.path), complete=log.complete)
-    cleaning = cleaning_time(header)
-    rounds, divergence = follow(started, batches, clairvoyant=choice.form.clairvoyant, cleaning=cleaning)
+    rounds, divergence = follow(started, batches, clairvoyant=choice.form.clairvoyant, cleaning=header.cleaning)
     notes = tuple(filter(None, (log.truncated, None if world else f"values were not drawn again: {reason}")))
     looks = 0 if audit is None else audit.equal
     return Replay(str(log.path), choice.label, rounds, divergence, log.complete, notes, looks)
-
-
-def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = ".") -> WhatIf:
-    """Run another policy in the world of a log, where the n-th pull of an arm pays the same, and compare both.
-
-    The log is audited, its values too: otherwise the random numbers would not be the same. Of a torn log the rounds up
-    to the tear are compared.
-
-    Parameters
-    ----------
-    log
-        A log that holds every event: a file, or a log that is open already.
-    policy
-        The other policy: a name, a dictionary or an object, as in `simulate`.
-    folder
-        Where the file names in the header's scenario start.
-
-    Returns
-    -------
-    WhatIf
-        The decisions and the regret of both policies.
-
-    Raises
-    ------
-    LogError
-        If the log cannot be read, holds only the pulls or fails the audit, or if its world cannot be built again.
-    PolicyError
-        If the policy does not fit the world of the log.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from tpstream import Scenario, simulate, what_if
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "run.jsonl"
-    ...     run = simulate(Scenario.load("setting-1").with_(horizon=20), "uniform", log=path)
-    ...     result = what_if(path, "oracle")
-    >>> result.rounds, float(result.other_regret[-1]), result.difference < 0
-    (20, 0.0, True)
-    """
-    log = open_log(log, "what-if")
-    header, choice = log.header, find_policy_of(log, policy)
-    scenario, reason = _rebuild(log, folder)
-    if scenario is None:
-        raise LogError(
-            f"{log.path}: its world cannot be run again: {reason}; `tpstream replay --check` asks what the "
-            f"policy decides on the events as they are"
-        )
-    batches = audited(log, scenario.build_world(header.seed, header.run))
-    arms = np.concatenate([np.empty(0, np.int64), *(events.arm[events.kind == Kind.PULL] for events in batches)])
-    other = simulate(scenario, choice, seed=header.seed, run=header.run).arms[: len(arms)]
-    notes = [] if log.truncated is None else [log.truncated]
-    if len(other) < len(arms):
-        notes.append(
-            f"under {choice.label} the trial stops after {counted(len(other), 'decision')}; compared up to there"
-        )
-        arms = arms[: len(other)]
-    means = header.known_means()
-    return WhatIf(
-        log=str(log.path),
-        policy=header.policy,
-        other=choice.label,
-        arms=arms,
-        other_arms=other,
-        regret=regret_by_round(arms, means),
-        other_regret=regret_by_round(other, means),
-        notes=tuple(notes),
-    )
 
 
 def is_own(log: Log, policy: PolicySpec) -> bool:
@@ -342,7 +220,7 @@ def _listed_policies(header: Header) -> tuple[PolicyTable, ...]:
         return ()
 
 
-def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
+def rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     """The scenario of the header, or None and the reason; one that contradicts the rest of the header is an error."""
     header = log.header
     if not header.scenario:
@@ -361,3 +239,87 @@ def _rebuild(log: Log, folder: str | Path) -> tuple[Scenario | None, str]:
     if not np.allclose(header.known_means(), problem.means, rtol=1e-9, atol=0.0):  # type: ignore[arg-type]
         raise LogError(f"{log.path}: header: means are {header.means}, but its scenario gives {problem.means}")
     return scenario, ""
+
+
+def follow(
+    policy: Policy, batches: Iterable[Events], *, clairvoyant: bool, cleaning: float = 0.0
+) -> tuple[int, Divergence | None]:
+    """Tell a policy consecutive events as the engine does: before each decision all that happened since the last one.
+
+    The batches end right before a decision; `cleaning` is the time between cuts and decisions of a trial's looks.
+    Returns the number of decisions that were compared, and the first one that is not the logged one. A LogError that
+    the batches raise is raised unless a decision differs before.
+    """
+    rounds, shown = 0, Told()
+    for events in _told_of_looks(policy, batches, cleaning):
+        # What the policy sees in a run: nothing that is hidden, no indices, and totals only if it is clairvoyant.
+        told = shown.of(events)
+        value = told.value if clairvoyant else np.where(told.kind == Kind.PULL, np.nan, told.value)
+        told = replace(told, value=value)
+        found = policy.follow(told) if isinstance(policy, Runner) else _follow(policy, told)
+        pulls = np.flatnonzero(events.kind == Kind.PULL)
+        if found is None:
+            rounds += len(pulls)
+            continue
+        number, decided = int(np.count_nonzero(told.kind[: found[0]] == Kind.PULL)), found[1]
+        place = pulls[number]
+        return rounds + number + 1, Divergence(
+            round=int(events.round[place]),
+            seq=int(events.seq[place]),
+            logged=int(events.arm[place]),
+            decided=decided,
+            logged_indices=None if events.indices is None else events.indices[number],
+            indices=policy.indices(),
+            state=getattr(policy, "state", None),
+        )
+    return rounds, None
+
+
+def _told_of_looks(policy: Policy, batches: Iterable[Events], cleaning: float) -> Iterator[Events]:
+    """The same events, cut where the policy is told of a look; this is done between the pieces."""
+    looks: ToldLooks | None = None
+    for events in batches:
+        if looks is None and (events.kind >= LOOK).any():
+            looks = ToldLooks(policy, cleaning)
+        yield from [events] if looks is None else looks.pieces(events)
+    if looks is not None:
+        looks.finish()
+
+
+def whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
+    """The same events in batches that end right before a decision; what follows the last decision comes at the end.
+
+    When the batches raise a LogError, the events before it come first.
+    """
+    waiting: list[Events] = []
+    failure = None
+    try:
+        for events in batches:
+            pulls = np.flatnonzero(events.kind == Kind.PULL)
+            if len(pulls):
+                yield Events.join([*waiting, events.cut(0, int(pulls[-1]))])
+                waiting = [events.cut(int(pulls[-1]), len(events))]
+            else:
+                waiting.append(events)
+    except LogError as error:
+        failure = error
+    if waiting:
+        yield Events.join(waiting)
+    if failure is not None:
+        raise failure
+
+
+def _follow(policy: Policy, events: Events) -> tuple[int, int] | None:
+    """Do what `Runner.follow` does, for a policy that is an ordinary Python object."""
+    pulls = np.flatnonzero(events.kind == Kind.PULL).tolist()
+    before = pulls[0] if pulls else len(events)
+    if before:
+        policy.hear(events.cut(0, before))
+    for place, following in pairwise([*pulls, len(events)]):
+        if isinstance(policy, TimedPolicy):
+            policy.set_clock(float(events.time[place]))
+        decided = policy.decide(int(events.round[place]))
+        if decided != events.arm[place]:
+            return place, int(decided)
+        policy.hear(events.cut(place, following))
+    return None

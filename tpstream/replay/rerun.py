@@ -33,8 +33,7 @@ def recorded_events(log: Log, *, clairvoyant: bool) -> Events:
     if not clairvoyant:
         told = replace(told, value=np.where(told.kind == Kind.PULL, np.nan, told.value))
     cuts = np.unique(events.time[events.kind == Kind.LOOK])
-    looks = (log.header.scenario.get("trial") or {}).get("looks") or {}
-    return with_looks(told, cuts, float(looks.get("cleaning", 0.0)))
+    return with_looks(told, cuts, log.header.cleaning)
 
 
 def with_looks(events: Events, cuts: Floats, cleaning: float) -> Events:

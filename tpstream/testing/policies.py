@@ -13,7 +13,7 @@ from tpstream.model.world import Purpose, open_stream
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm, SharedPolicy
 from tpstream.policies.functions import IndexCheck
-from tpstream.replay.follow import follow
+from tpstream.replay.replay import follow
 from tpstream.rewards.trace import SequenceArm
 from tpstream.scenario.policy_choice import PolicyRequest
 from tpstream.testing.runs import Case, SimulatedRun, small_scenario
