@@ -1,7 +1,6 @@
 """Replay of trials with looks: the policy is told of them as in the run, and they are computed again."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from trials import WRITING, trial_keys, trials
 
 from tpstream import Scenario, read_log, replay, simulate, what_if
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
@@ -125,7 +125,7 @@ def shuffled(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     if fault == "never told":
         monkeypatch.setattr(replayed, "tell_look", lambda *_: None)
     elif fault == "decided at the cut":
-        monkeypatch.setattr(sys.modules[replay.__module__], "cleaning_time", lambda _: 0.0)
+        monkeypatch.setattr(Header, "cleaning", 0.0)
     else:
 
         def keep(_: Runner, __: Bools) -> None:

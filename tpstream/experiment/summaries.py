@@ -12,11 +12,12 @@ from tpstream.looks.comparison import Comparison
 from tpstream.looks.design import Design
 from tpstream.looks.words import design_sentences
 from tpstream.policies import POLICIES
+from tpstream.scenario.files import toml_text
 from tpstream.scenario.overrides import steps_of
 from tpstream.scenario.plugins import loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
-from tpstream.scenario.tables import policy_spec, toml_text
+from tpstream.scenario.tables import policy_spec
 
 NUMBER = "@run@"
 """Stands for the number of the run in `PolicySummary.repeat`."""

@@ -140,6 +140,15 @@ def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[N
         raise user_error(kind, who, when, error) from error
 
 
+@contextmanager
+def errors_in(source: str | None) -> Iterator[None]:
+    """Turn errors inside into those of a scenario that name its file."""
+    try:
+        yield
+    except TpstreamError as error:
+        raise ScenarioError(f"{source}: {error}" if source else str(error)) from error
+
+
 def user_error(kind: type[TpstreamError], who: str, when: str, error: BaseException) -> TpstreamError:
     """The error that `user_code` raises; for places that are passed too often for a context manager."""
     if type(error).__module__.startswith("numba."):

@@ -1,7 +1,9 @@
-"""Where scenario files are found, those that ship with the package by name, and their content as a mapping."""
+"""Where scenario files are found, those that ship with the package by name; TOML as it is read and written."""
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +83,16 @@ def _explain(error: tomllib.TOMLDecodeError, text: str) -> str:
     if without_value:
         return f"{place}: {without_value[1]} has no value; write one behind the = or remove the line"
     return f"{place or 'TOML'}: {reason[0].lower()}{reason[1:]}, in {quote(line)}"
+
+
+def toml_text(value: object) -> str:
+    """A value as in TOML, where text that is a single word needs no quotes."""
+    word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
+    return value if isinstance(value, str) and word else _toml(value)
+
+
+def _toml(value: object) -> str:
+    """A value as in TOML."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list | tuple) else json.dumps(value)

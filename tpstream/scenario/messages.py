@@ -1,15 +1,14 @@
 """Errors of a scenario in the words of its file: the place, what is wrong, the value and the remedy in one line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from tpstream.model.errors import ScenarioError, TpstreamError, did_you_mean
+from tpstream.model.errors import did_you_mean
 
 Location = tuple[int | str, ...]
 Fields = Mapping[str, FieldInfo]
@@ -140,12 +139,3 @@ def quote(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"{len(value)} values"
     return f"{text[:LONGEST]}..."
-
-
-@contextmanager
-def errors_in(source: str | None) -> Iterator[None]:
-    """Turn errors inside into those of a scenario that name its file."""
-    try:
-        yield
-    except TpstreamError as error:
-        raise ScenarioError(f"{source}: {error}" if source else str(error)) from error

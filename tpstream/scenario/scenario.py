@@ -12,18 +12,17 @@ from pydantic import PrivateAttr, ValidationError
 from tpstream.looks.design import Design
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Displayed, Summary
-from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError
+from tpstream.model.errors import PolicyError, ScenarioError, TpstreamError, errors_in
 from tpstream.model.interfaces import BuildContext, Rewards
 from tpstream.model.units import round_title
 from tpstream.model.world import Problem, Timing, World
 from tpstream.rewards.base import build_rewards, implied_span, money_unit
 from tpstream.scenario.files import find_file, read_toml
-from tpstream.scenario.keys import REGULAR, ScenarioKeys
-from tpstream.scenario.messages import Fields, Location, describe_error, errors_in, together
+from tpstream.scenario.messages import Fields, Location, describe_error, together
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
-from tpstream.scenario.tables import fields_of_table, plain, read_table
+from tpstream.scenario.tables import REGULAR, ScenarioKeys, fields_of_table, plain, read_table
 from tpstream.scenario.trial_checks import TrialBuilder
 from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import build_timing, is_absent
@@ -177,7 +176,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
 
     def _faults(self) -> Iterator[str]:
         """What does not fit together; what depends on the rewards is not looked at if those cannot be built."""
-        yield from visit_faults(self.visits, self.span, self.visit_spread)
+        if self.visits is not None or self.visit_spread:
+            yield from visit_faults(self.visits, self.span, self.visit_spread)
         if self.reveal != "all" and self.window is None:
             yield f'reveal: "{self.reveal}" needs a window, at the end of which a pull is closed; set window'
         if self.horizon < len(self.arms):

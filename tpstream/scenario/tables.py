@@ -1,4 +1,7 @@
-"""Tables of a scenario whose keys depend on a kind, such as `[rewards]`, read with the keys of that kind."""
+"""The keys of a scenario file: what each may be, and what it is for.
+
+Tables whose keys depend on a kind, such as `[rewards]`, are read with the keys of that kind.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,24 +10,48 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn, cast
 
-from pydantic import BaseModel, Field, PlainValidator, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.config import JsonDict
 
 from tpstream.model.errors import ScenarioError, UnknownNameError
-from tpstream.model.limits import DEEPEST, LARGEST, LONGEST_LIST, LONGEST_TEXT, MOST_ARMS, MOST_POLICIES
+from tpstream.model.limits import (
+    DEEPEST,
+    LARGEST,
+    LONGEST_LIST,
+    LONGEST_SPAN,
+    LONGEST_TEXT,
+    MOST_ARMS,
+    MOST_POLICIES,
+    MOST_ROUNDS,
+)
 from tpstream.model.registry import Registry, table_model
 from tpstream.model.settings import Table
+from tpstream.model.units import check_time_unit
+from tpstream.model.world import Reveal
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PolicyForm
 from tpstream.rewards import REWARDS
 from tpstream.rewards.base import RewardTable
+from tpstream.scenario.files import toml_text
 from tpstream.scenario.messages import Fields, Location, quote, wrong
 from tpstream.scenario.trial_tables import TrialTable, fields_of_trial
 from tpstream.timing import ARRIVALS, DELAYS
+from tpstream.timing.calendars import OpenHours
 from tpstream.timing.kinds import ArrivalTable, DelayTable
 
 MOST = {"arms": MOST_ARMS, "policies": MOST_POLICIES, "delays": 100}
 """Entries of these lists; the time that a run takes grows faster than they do."""
+REGULAR = {"kind": "regular"}
+"""The arrivals of a scenario that says nothing about them."""
 
 
 def without_default(schema: JsonDict) -> None:
@@ -153,19 +180,6 @@ def policy_spec(kind: str, parameters: Mapping[str, Any]) -> str:
     return f"{kind}:{','.join(pairs)}" if pairs else kind
 
 
-def toml_text(value: object) -> str:
-    """A value as in TOML, where text that is a single word needs no quotes."""
-    word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
-    return value if isinstance(value, str) and word else _toml(value)
-
-
-def _toml(value: object) -> str:
-    """A value as in TOML."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
-    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list | tuple) else json.dumps(value)
-
-
 def read(model: Any, value: object) -> Any:
     """The value as that pydantic model, without coercion: true is no number, and "1" is none either."""
     # As JSON: there a strict model takes a list for a tuple.
@@ -220,6 +234,69 @@ def _check_unique(names: Iterable[str], key: str, what: str) -> None:
             message = f"{name!r} is also the name of {key}[{seen[name]}]; give them different {what}"
             raise wrong((number, "name"), message, name)
         seen[name] = number
+
+
+class ScenarioKeys(BaseModel):
+    """Every key with its type, default and description; what does not depend on other keys is checked here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(min_length=1, pattern=r"^[^/\\]+$", description="what the scenario is called in results")
+    horizon: int = Field(ge=1, le=MOST_ROUNDS, description="rounds, i.e. decisions")
+    span: int = Field(ge=1, le=LONGEST_SPAN, description="rounds over which a pull pays; a trace implies it")
+    seed: int = Field(0, ge=0, description="of all random streams")
+    drain: bool = Field(default=False, description="let open pulls pay to their end after the horizon")
+    currency: str | None = Field(
+        None, pattern=r"^\S{1,8}$", description='what rewards are paid in, e.g. "EUR": tables then show what was earned'
+    )
+    rewards: RewardTable = Field(description="how a pull pays: a kind and its settings")
+    arms: tuple[ArmTable, ...] = Field(description="the options, each with the settings of the rewards' kind")
+    trial: TrialTable | None = Field(None, description="the design of a trial: endpoint, looks, allocation and rules")
+    policies: tuple[PolicyTable, ...] = Field(
+        (), validate_default=True, description="who decides; none listed: the four of the paper"
+    )
+    delays: tuple[DelayTable, ...] = Field((), description="when parts arrive, applied in order; none: when due")
+    arrivals: ArrivalTable = Field(
+        cast("ArrivalTable", REGULAR),
+        validate_default=True,
+        description="when decisions are due: a kind and its settings",
+    )
+    resources: dict[str, Annotated[int, Field(ge=1)]] = Field({}, description="capacities of what delays share")
+    opening_hours: dict[str, OpenHours] = Field({}, description="when resources serve; those not named always do")
+    time_unit: str | None = Field(None, description="what one unit of time is, in the singular, such as day or week")
+    start: date | None = Field(None, strict=False, description="the day that begins at time 0, for calendars")
+    visits: list[float] | None = Field(
+        None, min_length=1, description="when the parts are due after the pull; none: 0, 1, ..., span - 1"
+    )
+    visit_spread: float = Field(0.0, ge=0, description="by how much a part is due earlier or later, at random")
+    window: float | None = Field(None, gt=0, allow_inf_nan=False, description="how long a pull is waited for")
+    default_reward: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="what a part counts as that is missing when its pull is closed"
+    )
+    reveal: Reveal = Field(
+        "all",
+        description="what of the feedback is shown: all; positive parts at once, others at the closing; closed pulls",
+    )
+
+    @field_validator("time_unit")
+    @classmethod
+    def _check_time_unit(cls, value: str | None) -> str | None:
+        return None if value is None else check_time_unit(value)
+
+    @field_validator(*SECTIONS, mode="plain")
+    @classmethod
+    def _read_key(cls, value: object, info: ValidationInfo) -> Any:
+        return read_key(str(info.field_name), value, info.data)
+
+    @field_validator("opening_hours", mode="before")
+    @classmethod
+    def _read_opening_hours(cls, value: object) -> Any:
+        return read(dict[str, OpenHours], value)
+
+    @field_validator("trial", mode="before")
+    @classmethod
+    def _read_trial(cls, value: object) -> Any:
+        return read(TrialTable | None, value)
 
 
 def fields_of_table(keys: Mapping[str, Any], location: Location) -> Fields:

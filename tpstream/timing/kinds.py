@@ -135,7 +135,7 @@ def build_timing(
         delays=tuple(stage.delay for stage in sampled),
         names=tuple(stage.name for stage in sampled),
         calendar=Calendars(tuple(s.delay for s in calendars), tuple(s.name for s in calendars)) if calendars else None,
-        later=make_stages([(stage.form, stage.delay, stage.name) for stage in later]),
+        later=make_stages([(stage.form, stage.delay, stage.name) for stage in later]) if later else (),
         process=None if process is None else process.delay,
         process_name="" if process is None else process.name,
         resources=context.resources,
