@@ -13,11 +13,13 @@ from command import Command, tpstream
 from hypothesis import given, strategies as st
 from rewards_helper import Keys, build
 
+from tpstream.experiment.compare import compare
 from tpstream.experiment.sweep import sweep
-from tpstream.model.errors import RewardError, ScenarioError
+from tpstream.model.errors import PolicyError, RewardError, ScenarioError
 from tpstream.model.interfaces import BuildContext, Recorded, Rewards
 from tpstream.model.recorded_files import read_column
 from tpstream.rewards import REWARDS
+from tpstream.run.simulate import simulate
 from tpstream.scenario.scenario import Scenario
 
 __all__ = ["tpstream"]  # the fixture
@@ -42,6 +44,38 @@ def test_moments_come_from_the_rows(tmp_path: Path) -> None:
     rewards = trace(tmp_path, SMALL)
     assert [(arm.mean, arm.maximum) for arm in rewards.arms] == [(2, 3), (7, 7)]
     assert rewards.groups is None
+
+
+def test_refunds(tmp_path: Path) -> None:
+    """Negative values are kept in both layouts and make rewards signed; an arm that never pays needs a maximum."""
+    wide = trace(tmp_path, HEADER + "a,3,-2\nb,1,0\na,-1,0\n")
+    long = trace(tmp_path, "pull,arm,part,value\n1,a,1,3\n1,a,2,-2\n2,b,1,1\n3,a,1,-1\n")
+    assert rows_of(wide) == rows_of(long) == [[[3, -2], [-1, 0]], [[1, 0]]]
+    assert [(arm.mean, arm.maximum) for arm in wide.arms] == [(0, 1), (1, 1)]
+    assert wide.signed
+    assert long.signed
+    assert not trace(tmp_path, SMALL).signed
+    with pytest.raises(ScenarioError, match=r"every row of arm 'b' pays less than nothing.*give it"):
+        trace(tmp_path, HEADER + "a,3,-2\nb,0,-1\n")
+
+
+def test_who_can_learn_from_refunds(tmp_path: Path) -> None:
+    """A policy that needs rewards of at least 0 is refused in one line; a Gaussian one runs, and refunds are earned."""
+    (tmp_path / "rows.csv").write_text(HEADER + "a,3,-2\nb,1,0\na,-1,0\n")
+    keys = {"name": "n", "horizon": 300, "rewards": {"kind": "trace", "file": "rows.csv", "draw": "resample"}}
+    keys |= {"arms": [{"name": "a"}, {"name": "b"}], "currency": "EUR", "drain": True}
+    scenario = Scenario.parse(keys, tmp_path)
+    for policy in ("delayed-ucb1", "tp-ucb-fr:groups=1", "delayed-thompson", "completion-ucb", "gittins"):
+        with pytest.raises(PolicyError, match=r"^.*needs parts of at least 0, and these rewards are signed; use .*$"):
+            simulate(scenario, policy)
+    run = simulate(scenario, "delayed-thompson:family=gauss,variance=empirical,prior=none")
+    events = run.events()
+    paid = events.loc[events["kind"] == "partial", "value"]
+    assert paid.min() == -2
+    assert run.arms.mean() > 0.7
+    earned = compare(scenario.with_(drain=False), ["uniform"], runs=1).money()["earned"].iloc[-1]
+    events = simulate(scenario.with_(drain=False), "uniform").events()
+    assert earned == pytest.approx(events.loc[events["kind"] == "partial", "value"].sum())
 
 
 def test_a_sequence_is_read_in_order_to_its_end(tmp_path: Path) -> None:
@@ -116,11 +150,10 @@ def test_given_maximum_and_groups(tmp_path: Path) -> None:
         (HEADER + "a,1\n", r"row 1: has 2 values but the first line has 3 titles; correct it"),
         ("arm,x1,X2\na,1,2\n", r"has no column 'x2' \(did you mean 'X2'\?\); it needs arm and x1 to x2"),
         ("arm,x1,x2,x1\na,1,2,3\n", r"has 2 columns 'x1'; keep one"),
-        (SMALL + "a, 1,few\n", r"row 4, column x2: 'few' is not a number; give a finite number >= 0"),
-        (SMALL + "a,,1\n", r"row 4, column x1: the value is missing; give a finite number >= 0"),
-        (SMALL + "a,nan,1\n", r"row 4, column x1: the value is missing; give a finite number >= 0"),
-        (SMALL + "a,1,-2\n", r"row 4, column x2: -2\.0 is negative; give a finite number >= 0"),
-        (SMALL + "a,1,inf\n", r"row 4, column x2: inf is infinite; give a finite number >= 0"),
+        (SMALL + "a, 1,few\n", r"row 4, column x2: 'few' is not a number; give a finite number"),
+        (SMALL + "a,,1\n", r"row 4, column x1: the value is missing; give a finite number"),
+        (SMALL + "a,nan,1\n", r"row 4, column x1: the value is missing; give a finite number"),
+        (SMALL + "a,1,inf\n", r"row 4, column x2: inf is infinite; give a finite number"),
         (HEADER + "a,1,2\n", r"has no row of arm 'b'; add rows or drop the arm"),
         (HEADER, r"has no row of arm 'a'; add rows or drop the arm"),
         (SMALL + "2,1,1\n", r"row 4, column arm: '2' is no arm; use one of a, b, or numbers 0 to 1"),
@@ -238,7 +271,7 @@ def test_the_span_of_a_long_file_is_its_largest_part(tmp_path: Path) -> None:
         ("9,a,0,1", r"row 6: part 0 is not a whole number from 1 on; correct it"),
         ("9,a,1.5,1", r"row 6: part 1.5 is not a whole number from 1 on; correct it"),
         ("9,a,few,1", r"row 6, column part: 'few' is not a number"),
-        ("9,a,1,-1", r"row 6, column value: -1.0 is negative"),
+        ("9,a,-1,1", r"row 6, column part: -1.0 is negative"),
         ("9,c,1,1", r"row 6, column arm: 'c' is no arm"),
         (",a,1,1", r"row 6: the pull is missing; give each pull its own label"),
     ],

@@ -1,7 +1,8 @@
 """Recorded data: columns of numbers from a CSV or Parquet file, with every value checked.
 
-A recorded reward, lag or time of a scenario is a finite number of at least 0; tables that are imported as logs may have
-negative amounts and missing values (`read_table` and `to_numbers`). Rows count from 1, without the line of titles.
+A recorded lag or time of a scenario is a finite number of at least 0, a recorded reward may be negative (a refund), and
+tables that are imported as logs may have missing values, too (`read_table` and `to_numbers`). Rows count from 1,
+without the line of titles.
 
 The columns of a CSV file are separated by commas, semicolons or tabs, as its first line shows. Where they are not
 separated by commas, numbers may have decimal commas; a file with both points and commas in numbers is refused, since
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa  # slow to load, so it is imported only where a file is read
 
 
-NEEDED = "a finite number >= 0"
-"""What a value of a scenario's file must be."""
+NEEDED, NEEDED_SIGNED = "a finite number >= 0", "a finite number"
+"""What a value of a scenario's file must be, and a value that may be negative."""
 SEPARATORS = (",", ";", "\t")
 NUMBER = r"(?i)^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d+\.\d+,\d*|\d+,\d+\.\d*)(e[+-]?\d+)?\s*$|^\s*[+-]?(nan|inf(inity)?)\s*$"
 """A number with a point or a comma, with both or without; with both it is refused later, with the reason."""
@@ -54,12 +55,12 @@ def _read_column(path: Path, _version: tuple[int, int], column: str) -> Floats:
 
 
 def read_recording(
-    path: Path, columns: Sequence[str], key: str, labels: Sequence[str] = ()
+    path: Path, columns: Sequence[str], key: str, labels: Sequence[str] = (), signed: Sequence[str] = ()
 ) -> tuple[Floats, list[list[str]]]:
     """The columns of numbers (rows, columns), and the columns of labels as text; other columns are not read.
 
     A file named .parquet is Parquet, any other one CSV. Errors begin with `key`, the key of the scenario that names
-    the file. The numbers cannot be written to.
+    the file. Numbers are at least 0, but for those of the columns `signed`. The numbers cannot be written to.
     """
     import pyarrow as pa  # noqa: PLC0415 (slow to load)
 
@@ -67,7 +68,7 @@ def read_recording(
     try:
         separator = csv_separator(path)
         table = with_points(where, read_table(path, where, [*labels, *columns]), separator, columns)
-        numbers = np.column_stack([_to_numbers(where, table[column], column) for column in columns])
+        numbers = np.column_stack([_to_numbers(where, table[column], column, column in signed) for column in columns])
         numbers.flags.writeable = False
         return numbers, [table[label].cast(pa.string()).fill_null("").to_pylist() for label in labels]
     except (OSError, ValueError, pa.ArrowException) as error:
@@ -275,15 +276,18 @@ def to_numbers(where: str, column: Any, title: str, needed: str = NEEDED) -> Flo
     return numbers
 
 
-def _to_numbers(where: str, column: Any, title: str) -> Floats:
-    """The column as finite numbers of at least 0."""
-    numbers = to_numbers(where, column, title)
-    good = (numbers >= 0) & (numbers < np.inf)  # NaN fails every comparison
+def _to_numbers(where: str, column: Any, title: str, signed: bool) -> Floats:  # noqa: FBT001 (one caller)
+    """The column as finite numbers, of at least 0 unless they may be negative."""
+    needed = NEEDED_SIGNED if signed else NEEDED
+    numbers = to_numbers(where, column, title, needed)
+    good = np.isfinite(numbers) & (signed | (numbers >= 0))
     if not good.all():
         row = int(np.argmin(good))
         value = float(numbers[row])
-        fault = "the value is missing" if np.isnan(value) else f"{value} is {'negative' if value < 0 else 'infinite'}"
-        raise _fault(where, row + 1, title, fault)
+        fault = (
+            "the value is missing" if np.isnan(value) else f"{value} is {'infinite' if np.isinf(value) else 'negative'}"
+        )
+        raise _fault(where, row + 1, title, fault, needed)
     return numbers
 
 

@@ -2,7 +2,8 @@
 
 The file, CSV or Parquet, is wide or long. A wide one has a row for each pull: the column `arm` (names of arms, or their
 numbers from 0) and the columns x1, x2, ... up to the span. A long one has a row for each part that paid: the columns
-`pull` (any label), `arm`, `part` and `value`; a part without a row paid nothing. A scenario that does not give the span
+`pull` (any label), `arm`, `part` and `value`; a part without a row paid nothing. Values may be negative, such as
+refunds; then only policies that can learn from such parts run. A scenario that does not give the span
 has as many parts as a wide file has columns, or the largest part of a long one.
 """
 
@@ -76,6 +77,7 @@ class TraceSettings(RewardSettings):
         return Rewards(
             [model(record.rows, record.mean, maximum) for record, maximum in zip(records, maxima, strict=True)],
             self.groups,
+            signed=any(record.signed for record in records),
             warnings=tuple(warning for warning in (differing, *found) if warning),
         )
 
@@ -95,11 +97,15 @@ class TraceSettings(RewardSettings):
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The recorded pulls of one arm (pulls, span), the mean and the largest of their cumulative rewards."""
+    """The recorded pulls of one arm (pulls, span), the mean and the largest of their cumulative rewards.
+
+    `signed` is whether a part is negative.
+    """
 
     rows: Floats
     mean: float
     largest: float
+    signed: bool
 
 
 @lru_cache(maxsize=4)
@@ -116,7 +122,7 @@ def read_records(
             raise ScenarioError(f"rewards.file: {file} has no row of arm {name!r}; add rows or drop the arm")
         rows.flags.writeable = False
         sums = rows.sum(axis=1)
-        records.append(Record(rows, float(sums.mean()), float(sums.max())))
+        records.append(Record(rows, float(sums.mean()), float(sums.max()), bool((rows < 0).any())))
     return tuple(records)
 
 
@@ -125,7 +131,8 @@ def read_wide(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple
     columns = columns_of(path)
     if columns > span:
         raise _too_many(f"{file} has the columns x1 to x{columns}", columns, span, "columns")
-    numbers, (labels,) = read_recording(path, [f"x{part}" for part in range(1, span + 1)], "rewards.file", ["arm"])
+    parts = [f"x{part}" for part in range(1, span + 1)]
+    numbers, (labels,) = read_recording(path, parts, "rewards.file", ["arm"], signed=parts)
     return numbers, arm_numbers(labels, names, file)
 
 
@@ -134,7 +141,9 @@ def read_long(path: Path, file: str, span: int, names: tuple[str, ...]) -> tuple
     largest = largest_part(path)
     if largest > span:
         raise _too_many(f"{file} has parts up to {largest}", largest, span, "rows")
-    numbers, (pulls, labels) = read_recording(path, ["part", "value"], "rewards.file", ["pull", "arm"])
+    numbers, (pulls, labels) = read_recording(
+        path, ["part", "value"], "rewards.file", ["pull", "arm"], signed=["value"]
+    )
     arms, part = arm_numbers(labels, names, file), numbers[:, 0].astype(np.int64)
     _, first, pull = np.unique(np.array(pulls, dtype=np.str_), return_index=True, return_inverse=True)
     pull = np.argsort(np.argsort(first))[pull]  # numbered in the order in which they first occur
@@ -295,6 +304,7 @@ def chosen_maximum(given: float | None, largest: float, number: int, name: str) 
     key = f"arms[{number}].maximum"
     if given is not None and largest > given * (1 + TOLERANCE):
         raise ScenarioError(f"{key}: {given} is less than the recorded cumulative reward {largest}; raise it")
-    if given is None and largest == 0:
-        raise ScenarioError(f"{key}: every row of arm {name!r} is zero, so the maximum is unknown; give it")
+    if given is None and largest <= 0:
+        paid = "is zero" if largest == 0 else "pays less than nothing"
+        raise ScenarioError(f"{key}: every row of arm {name!r} {paid}, so the maximum is unknown; give it")
     return largest if given is None else given
