@@ -263,3 +263,14 @@ def test_no_false_alarm_by_later_payments() -> None:
     assert (np.abs(course.differences) < course.bounds * course.errors).all()
     assert first.arm.amount.sum() > 1.15 * second.arm.amount.sum()
     assert find_warnings(table, 60) == ()
+
+
+def test_hidden_feedback_counts_once(tmp_path: Path) -> None:
+    """Parts that were withheld and are repeated at the closing of their pull, its last instant, are counted once."""
+    arms = [{"name": "a", "mean": 1.0, "deviation": 3.0}, {"name": "b", "mean": 0.0, "deviation": 3.0}]
+    world = {"name": "hidden", "horizon": 300, "span": 4, "window": 4.0, "drain": True, "arms": arms}
+    for reveal in ("all", "positive"):
+        scenario = Scenario(**world, rewards={"kind": "normal"}, reveal=reveal)
+        simulate(scenario, "uniform", log=tmp_path / f"{reveal}.jsonl")
+    found = [answer(tmp_path / f"{reveal}.jsonl").frame()["paid"].tolist() for reveal in ("all", "positive")]
+    assert found[0] == pytest.approx(found[1])

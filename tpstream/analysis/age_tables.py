@@ -9,7 +9,7 @@ from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import PARTIAL, PULL
+from tpstream.model.events import PARTIAL, PULL, pull_events
 
 NEEDED = ("time", "kind", "pull", "part", "arm", "value")
 """The columns of a log that are read."""
@@ -47,10 +47,11 @@ def read_ages(log: Log) -> AgeTable:
     log.require_all("an answer")
     header = log.header
     reader = log.reader.written or log.reader
-    parts = [columns for columns in reader.batches([*NEEDED, "probability"]) if len(columns["kind"])]
+    shown = ["shown"] if "shown" in header.world_columns else []
+    parts = [columns for columns in reader.batches([*NEEDED, *shown, "probability"]) if len(columns["kind"])]
     if not parts:
         raise LogError(f"{log.path}: holds no decision; there is nothing to answer")
-    columns = {name: np.concatenate([one[name] for one in parts]) for name in NEEDED}
+    columns = pull_events({name: np.concatenate([one[name] for one in parts]) for name in (*NEEDED, *shown)})
     chances = [one["probability"] for one in parts if "probability" in one]
     is_pull, is_paid = columns["kind"] == PULL, columns["kind"] == PARTIAL
     made, arm = columns["time"][is_pull], columns["arm"][is_pull]
@@ -58,6 +59,7 @@ def read_ages(log: Log) -> AgeTable:
     until, whole = _until(log, columns["time"])
     age = columns["part"][is_paid] - 1 if header.payments else np.floor(time - made[row] + ROUNDING).astype(np.int64)
     periods = header.span if header.payments else _periods(log, age)
+    age = np.minimum(age, periods - 1)  # a part that is due at the end of the window still counts
     window = float(periods if header.window is None else header.window)
     observed = np.clip(np.floor(until - made + ROUNDING) + whole, 0, periods).astype(np.int64)
     observed[until - made + ROUNDING >= window] = periods
