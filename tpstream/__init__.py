@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.trial.tell import tell_trial as tell_trial
     from tpstream.trial.trial import trial as trial
     from tpstream.trial.truths import Truths as Truths
+    from tpstream.twin.fit import Twin as Twin, fit as fit
 
     __version__: str
 
@@ -72,6 +73,7 @@ __all__ = [
     "TpstreamError",
     "Trial",
     "Truths",
+    "Twin",
     "WhatIf",
     "adaptive_estimates",
     "answer",
@@ -80,6 +82,7 @@ __all__ = [
     "compare",
     "compiled",
     "diagnose",
+    "fit",
     "fit_prior",
     "import_log",
     "league",
@@ -128,6 +131,7 @@ _PUBLIC = {
     "trial.tell": ("tell_trial",),
     "trial.trial": ("trial",),
     "trial.truths": ("Truths",),
+    "twin.fit": ("Twin", "fit"),
 }
 """The public names, by the module in which they are defined."""
 _MODULES = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names}

@@ -28,6 +28,7 @@ COMMANDS = (
     "show",
     "describe",
     "own_data",
+    "twin",
     "data",
     "trial",
     "calibrate",
