@@ -16,7 +16,7 @@ from plugged import forgetful
 from studies import TOML, finish, kept_runs, small, start_python
 
 from tpstream import Scenario, compare, load_plugin
-from tpstream.experiment import compare as compare_module, executors
+from tpstream.experiment import compare as compare_module, executors, processes
 from tpstream.experiment.executors import FinishedChunk, dask_executor
 from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, Store
@@ -87,14 +87,14 @@ def test_processes(alone: dict[str, bytes], tmp_path: Path) -> None:
 def test_processes_where_they_are_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long work is shared by processes, short work is not; the result is the same."""
     started: list[int] = []
-    pool = executors.OwnPool
+    pool = processes.OwnPool
 
     class Counted(pool):  # type: ignore[misc, valid-type]
         def __init__(self, workers: int, *rest: object, **named: object) -> None:
             started.append(workers)
             super().__init__(workers, *rest, **named)
 
-    monkeypatch.setattr(executors, "OwnPool", Counted)
+    monkeypatch.setattr(processes, "OwnPool", Counted)
     for engine in ("compiled", "simpy"):
         compare(small(), ["uniform"], runs=6, jobs=2, engine=engine, folder=tmp_path / engine)
     assert started == []

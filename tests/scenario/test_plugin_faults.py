@@ -324,3 +324,48 @@ def test_a_forced_engine_says_why() -> None:
     policy = PythonPolicy("bad", Parameters, lambda problem, parameters, stream: InTurn(problem, ""))  # noqa: ARG005
     with pytest.raises(EngineError, match="policy 'bad' is an ordinary Python object"):
         simulate(small(), policy, engine="compiled")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("class Odd(dict):\n    def items(self):\n        raise ZeroDivisionError('x')\n", "ZeroDivisionError"),
+        ("class Odd(dict):\n    def values(self):\n        raise SystemExit\n", "SystemExit"),
+        ("class Odd(dict):\n    def __len__(self):\n        raise KeyError('y')\n", "KeyError|settings"),
+    ],
+)
+def test_a_mapping_of_plugins_that_raises(tmp_path: Path, text: str, message: str) -> None:
+    """What the mapping PLUGINS does is told with the file, like any other mistake in it."""
+    file = tmp_path / "odd.py"
+    file.write_text(f"{text}PLUGINS = Odd(delays={{'mine': Odd()}})\n")
+    with pytest.raises(PluginError, match=message) as caught:
+        load_plugin(file)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("section", ["delays", "rewards", "arrivals", "policies", "sinks"])
+def test_a_definition_whose_attributes_raise(tmp_path: Path, section: str) -> None:
+    """An object that raises whatever it is asked for is no definition, and an error names the file."""
+    file = tmp_path / "odd.py"
+    odd = "class Odd:\n    def __getattr__(self, name):\n        raise ZeroDivisionError(name)\n"
+    file.write_text(f"{odd}PLUGINS = {{'{section}': {{'mine': Odd()}}}}\n")
+    with pytest.raises(PluginError, match=r"odd\.py: PLUGINS"):
+        load_plugin(file)
+
+
+def test_a_module_whose_attributes_raise(tmp_path: Path) -> None:
+    """The same for the module itself."""
+    file = tmp_path / "odd.py"
+    file.write_text("def __getattr__(name):\n    raise ZeroDivisionError(name)\n")
+    with pytest.raises(PluginError, match=r"odd\.py: PLUGINS raised ZeroDivisionError when it was read"):
+        load_plugin(file)
+
+
+def test_rewards_of_too_few_arms(tmp_path: Path) -> None:
+    """A reward model must have a model for each arm."""
+    file = tmp_path / "few.py"
+    model = "class Arm:\n    mean, maximum = 1.0, 2.0\ndef Model():\n    return Rewards([Arm()], None)\n"
+    file.write_text(MODEL_FILE.format(model=model, section="rewards"))
+    load_plugin(file)
+    with pytest.raises(ScenarioError, match=r"rewards.kind: 'new' built models of 1 arms, and there are 3; return one"):
+        small().with_(rewards={"kind": "new"}, arms=[{"name": name} for name in "abc"])

@@ -576,7 +576,7 @@ def test_files_that_are_no_ordinary_ones(tmp_path: Path, monkeypatch: pytest.Mon
             Scenario.load(path)
     deep = tmp_path / "deep.toml"
     deep.write_text(f"a = {'[' * 3000}{']' * 3000}")
-    with pytest.raises(ScenarioError, match="is nested too deep for a scenario file"):
+    with pytest.raises(ScenarioError, match="it is nested too deep; write it flatter"):
         Scenario.load(deep)
     monkeypatch.setattr(whole_files, "LARGEST", 10)
     with pytest.raises(ScenarioError, match="it has 6,004 bytes, and at most 10 are read at once"):

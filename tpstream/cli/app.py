@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
@@ -16,6 +17,7 @@ from typer.core import TyperGroup
 
 from tpstream.cli import start
 from tpstream.cli.options import flag
+from tpstream.cli.terminal import complain, say
 from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
 
@@ -44,6 +46,9 @@ WORDS = {
     "Input should be a valid number, unable to parse string as a number": "must be a number",
 }
 """Plainer words for those of Typer."""
+LONGEST = 5_000
+"""Letters of a message; what is longer, because it repeats a giant name or value, is cut in its middle."""
+SMALLER = "ask for fewer runs, a smaller horizon or span, fewer arms, or less of a log"
 main = start.main
 """The console script."""
 UsageError: Any = typer.BadParameter.__base__
@@ -112,7 +117,11 @@ def expand(function: Command) -> Command:
     def call(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        function(**values)
+        try:
+            function(**values)
+            sys.stdout.flush()  # here, so that a closed pipe is noticed
+        except BrokenPipeError:  # which Typer would pass over
+            raise typer.Exit(_fail(_closed())) from None
 
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -127,17 +136,32 @@ def run_command() -> int:
         import_module(f"tpstream.cli.{name}")  # adds its commands to the application
     try:
         return app(prog_name="tpstream", standalone_mode=False) or 0
-    except TpstreamError as error:
-        return _fail(str(error))
-    except UsageError as error:
-        return _fail(_usage_message(error))
-    except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (TpstreamError, UsageError, OSError, MemoryError, RecursionError) as error:
+        return _fail(_describe(error))
+
+
+def _describe(error: Any) -> str:
+    """What went wrong, in one line."""
+    match error:
+        case OSError():
+            return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        case MemoryError():
+            return f"the memory does not suffice{f' ({error})' if str(error) else ''}; {SMALLER}"
+        case RecursionError():
+            return "something is nested too deep to be read; write it flatter"
+    return _usage_message(error) if isinstance(error, UsageError) else str(error)
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"tpstream: {message}\n")
+    complain(message if len(message) <= LONGEST else f"{message[: LONGEST // 2]} ... {message[-LONGEST // 2 :]}")
     return 2
+
+
+def _closed() -> str:
+    """Say that whoever read the output stopped; what is left of it goes nowhere, also when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return "the output was closed before its end, as by `| head`; what was asked for is done but not shown"
 
 
 def _usage_message(error: Any) -> str:
@@ -164,7 +188,7 @@ def _before(
     verbose: Annotated[bool, flag("--verbose -v", "Say on standard error when runs start and end.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"tpstream {own_version()}")
+        say(f"tpstream {own_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -4,12 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, read_numbers
-from tpstream.cli.options import OutputFlags, SettingStudyFlags, option
+from tpstream.cli.options import LimitFlags, OutputFlags, SettingStudyFlags, option
 from tpstream.cli.output import print_json, print_table, show_progress
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.trial.calibrate import Calibration
@@ -49,6 +48,7 @@ def calibrate(
     between: Annotated[
         str | None, option("--between A,B", "Where a bisection looks for it.", default="by the kind of rule")
     ] = None,
+    limits: LimitFlags,
     output: OutputFlags,
 ) -> None:
     """Find the threshold at which a design has the error rate that is wanted, by simulation.
@@ -73,6 +73,7 @@ def calibrate(
             between=(ends[0], ends[1]) if ends else None,
             progress=progress,
             **study.keywords(),
+            **limits.keywords(),
         )
     _show_calibration(found, output)
 
@@ -85,7 +86,7 @@ def _show_calibration(found: "Calibration", output: OutputFlags) -> None:
         print_json({**plain, **ends, **rates})
         return
     sure = "" if math.isnan(found.low) else f" (95 % interval {found.low:.6g} to {found.high:.6g})"
-    typer.echo(f"{found.key} = {found.value:.6g}{sure}")
+    say(f"{found.key} = {found.value:.6g}{sure}")
     rows = [
         {
             "": name,

@@ -9,6 +9,7 @@ import typer
 from tpstream.cli.app import Command, app, help_text
 from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
+from tpstream.cli.terminal import say
 
 data = typer.Typer(
     name="data",
@@ -78,9 +79,9 @@ def spotify(
     if quiet:
         return
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in done.counts.dropped.items())
-    typer.echo(f"sessions: {done.counts.read:,} read, {done.counts.kept:,} kept; dropped: {dropped}")
-    typer.echo(f"trace:    {done.trace}")
-    typer.echo(f"scenario: {done.scenario}")
+    say(f"sessions: {done.counts.read:,} read, {done.counts.kept:,} kept; dropped: {dropped}")
+    say(f"trace:    {done.trace}")
+    say(f"scenario: {done.scenario}")
 
 
 @dataset("actg175 --out data && tpstream trial data/actg175.toml")
@@ -112,8 +113,8 @@ def actg175(
         )
     print_table(rows)
     if not quiet:
-        typer.echo(f"trace:    {done.trace}")
-        typer.echo(f"scenario: {done.scenario}")
+        say(f"trace:    {done.trace}")
+        say(f"scenario: {done.scenario}")
 
 
 @dataset(
@@ -148,6 +149,6 @@ def cdnow(
         )
     print_table(rows)
     if not quiet:
-        typer.echo(f"customers: {done.customers_file}")
-        typer.echo(f"purchases: {done.purchases_file}")
-        typer.echo(f"map:       {done.map_file}")
+        say(f"customers: {done.customers_file}")
+        say(f"purchases: {done.purchases_file}")
+        say(f"map:       {done.map_file}")

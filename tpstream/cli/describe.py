@@ -9,6 +9,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
 from tpstream.cli.output import NO_PROOF, pick, print_json, print_table
+from tpstream.cli.terminal import say
 
 
 @command("Simulate", example="validate setting-1 --set span=200")
@@ -29,19 +30,19 @@ def validate(
     if as_json:
         print_json(chosen.resolved())
         return
-    typer.echo(f"{chosen.name}: valid. {found.size}.")
-    typer.echo(found.duration)
-    typer.echo(found.kinds)
-    typer.echo(f"({WORDS})")
+    say(f"{chosen.name}: valid. {found.size}.")
+    say(found.duration)
+    say(found.kinds)
+    say(f"({WORDS})")
     print_table(found.arms)
     for note in found.notes:
-        typer.echo(f"note: {note}")
-    typer.echo("policies: " + ", ".join(choice.label for choice in choices))
+        say(f"note: {note}")
+    say("policies: " + ", ".join(choice.label for choice in choices))
     design = chosen.design()
     if design is not None:
         from tpstream.looks.words import design_sentences
 
-        typer.echo(
+        say(
             "\n".join(["the design of the trial:", *(f"- {one}" for one in design_sentences(design, chosen.time_unit))])
         )
 
@@ -139,9 +140,9 @@ def theory(*, flags: ScenarioFlags, as_json: AsJson = False) -> None:
     if problem.groups is not None:
         when = "at no horizon" if overtaken is None else f"from round {overtaken:,} on"
         groups = f"{problem.groups} group{'s' if problem.groups > 1 else ''}"
-        typer.echo(f"With {groups} the bound of tp-ucb-fr is below that of tp-ucb-ew {when}.")
+        say(f"With {groups} the bound of tp-ucb-fr is below that of tp-ucb-ew {when}.")
     if not proved:
-        typer.echo(NO_PROOF)
+        say(NO_PROOF)
 
 
 @command("Extend", example="new delay post-office --out plugins")
@@ -155,9 +156,7 @@ def new(
     from tpstream.templates.scaffold import SECTIONS, write_plugin
 
     plugin, test = write_plugin(kind, name, out)
-    typer.echo(f"plug-in: {plugin}")
-    typer.echo(f"test:    {test}")
-    typer.echo(
-        f"Try it:  pytest {test}" + ("" if find_spec("pytest") else "  (pip install 'tpstream[test]' has pytest)")
-    )
-    typer.echo(f"Use it:  tpstream list {SECTIONS[kind]} --plugin {plugin}")
+    say(f"plug-in: {plugin}")
+    say(f"test:    {test}")
+    say(f"Try it:  pytest {test}" + ("" if find_spec("pytest") else "  (pip install 'tpstream[test]' has pytest)"))
+    say(f"Use it:  tpstream list {SECTIONS[kind]} --plugin {plugin}")

@@ -10,6 +10,7 @@ import typer
 from tpstream.cli.options import OutputFlags, flag, option
 from tpstream.cli.output import print_json, print_table, records
 from tpstream.cli.study import show_places
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
@@ -98,11 +99,11 @@ def show_told(
         return
     for number, one in enumerate(told):
         if number:
-            typer.echo("")
+            say("")
         if len(told) > 1:
-            typer.echo(f"[{one['truth']}]")
+            say(f"[{one['truth']}]")
         for line in one["told"]:
-            typer.echo(line)
+            say(line)
 
 
 def show_designs(

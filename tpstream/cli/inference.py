@@ -9,6 +9,7 @@ from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
 from tpstream.cli.options import OutputFlags, Plugins, load_plugins, option
 from tpstream.cli.output import pick, print_json, print_table, records
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.analysis.endpoints import Count, Endpoint
@@ -97,7 +98,7 @@ def inference(
     if test is not None:
         print_table(test.rows(), title=f"randomisation test, {alternative}, {test.replications:,} replications")
     elif reason is not None:
-        typer.echo(reason)
+        say(reason)
     output.add("counted", found.rule)
     output.add("note", *found.notes, *(() if test is None else test.notes))
 

@@ -13,6 +13,7 @@ from tpstream.cli.options import (
     Figure,
     FolderFlags,
     Jobs,
+    LimitFlags,
     OutputFlags,
     Plugins,
     Report,
@@ -23,6 +24,7 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import print_json, print_table, records, report_failures
 from tpstream.cli.study import CODES, prepared, show_places
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.experiment.league import League
@@ -74,7 +76,13 @@ class LeagueFlags:
 
 @command("Simulate", example="league unequal-dropout -p tp-ucb-ew -p delayed-ucb1 --runs 20", more=NOTES)
 def league(
-    *, entries: LeagueFlags, folder: FolderFlags, figure: Figure = None, report: Report = None, output: OutputFlags
+    *,
+    entries: LeagueFlags,
+    folder: FolderFlags,
+    limits: LimitFlags,
+    figure: Figure = None,
+    report: Report = None,
+    output: OutputFlags,
 ) -> None:
     """Compare many policies in many worlds, and say which one to take: a table, and a heat map of regret.
 
@@ -85,7 +93,7 @@ def league(
 
     keywords = entries.keywords()
     with prepared("league", folder, output) as more:
-        result = league_module.league(**keywords, **more)
+        result = league_module.league(**keywords, **limits.keywords(), **more)
     if figure is not None:
         result.plot(figure)
     if report is not None:
@@ -117,6 +125,6 @@ def show_league(
     worlds = next(iter(league.studies)) if single else f"{len(league.studies)} worlds"
     print_table(rows, title=f"league: regret as a share of that of fixed randomisation, {worlds}, {runs} runs")
     for sentence in sentences:
-        typer.echo(sentence)
+        say(sentence)
     output.add("note", *refusals)
     show_places(output, figure, out, report)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tpstream.cli.options import LiveFlags
+from tpstream.cli.terminal import complain
 
 if TYPE_CHECKING:
     from tpstream.cli.output import Bar
@@ -43,7 +44,7 @@ def shown_live(title: str, flags: LiveFlags, progress: "Bar | None") -> Iterator
         yield {"progress": SharedProgress(progress, page.state), "live": link}
         link.send(picture=True)
     if page.state.stop:
-        sys.stderr.write("tpstream: stopped from the page; the results are those of what was done until then\n")
+        complain("stopped from the page; the results are those of what was done until then")
 
 
 def print_address(url: str) -> None:

@@ -30,6 +30,7 @@ from tpstream.cli.output import (
     records,
     write_table,
 )
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis
@@ -115,9 +116,9 @@ def show_replay(log: "Log", result: "Replay", output: OutputFlags) -> None:
         return
     if found is None:
         looks = f"; looks computed again and equal: {result.looks:,}" if result.looks else ""
-        typer.echo(f"equal: {result.policy} takes the same {result.rounds:,} decisions{looks}")
+        say(f"equal: {result.policy} takes the same {result.rounds:,} decisions{looks}")
     else:
-        typer.echo(
+        say(
             f"diverged: in round {found.round} (event {found.seq}) the log has arm {arms[found.logged]!r}, "
             f"{result.policy} decides for {arms[found.decided]!r}"
         )
@@ -148,7 +149,7 @@ def show_what_if(log: "Log", result: "WhatIf", output: OutputFlags) -> None:
     title = f"what if: regret after {result.rounds:,} rounds (seed {log.header.seed}, run {log.header.run})"
     print_table(rows, title=title)
     parting = "never part" if result.parting is None else f"part in round {result.parting}"
-    typer.echo(f"they {parting} and decide alike in {result.common:.1%} of the rounds")
+    say(f"they {parting} and decide alike in {result.common:.1%} of the rounds")
     output.add("note", *result.notes)
 
 
@@ -262,9 +263,9 @@ def _show_diagnosis(diagnosis: "Diagnosis") -> None:
         for row in records(diagnosis.frame())
     ]
     print_table(rows, title=f"{diagnosis.policy}: {int(diagnosis.pulls.sum()):,} complete pulls")
-    typer.echo(f"compatible with groups = {', '.join(map(str, diagnosis.compatible)) or 'none'}")
+    say(f"compatible with groups = {', '.join(map(str, diagnosis.compatible)) or 'none'}")
     for warning in diagnosis.warnings:
-        typer.echo(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
 @command("Look at it", example="convert logs/first/tp-ucb-fr.run-000.jsonl run.parquet")
@@ -294,4 +295,4 @@ def convert(
         return
     torn = f", {copy.truncated}" if copy.truncated else ""
     before, after = (path.stat().st_size / 1e6 for path in (log, target))
-    typer.echo(f"{target}: {source.format} to {copy.format}, {before:,.2f} MB to {after:,.2f} MB{torn}")
+    say(f"{target}: {source.format} to {copy.format}, {before:,.2f} MB to {after:,.2f} MB{torn}")

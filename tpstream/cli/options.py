@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from tpstream.cli.terminal import say
+
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
 
@@ -164,13 +166,13 @@ class OutputFlags:
     def warn(self, warnings: Sequence[str]) -> None:
         """Show the warnings of a scenario on standard error, before it runs; JSON has them as `warnings` instead."""
         for warning in () if self.as_json else warnings:
-            typer.echo(f"warning: {warning}", err=True)
+            say(f"warning: {warning}", err=True)
 
     def add(self, what: str, *lines: object) -> None:
         """Print lines such as "figure: ..." below the result, except lines that are None; nothing with --quiet."""
         for line in () if self.quiet else lines:
             if line is not None:
-                typer.echo(f"{what}: {line}")
+                say(f"{what}: {line}")
 
 
 @dataclass(frozen=True)
@@ -334,6 +336,24 @@ class LiveFlags:
     def __post_init__(self) -> None:
         if self.port is not None and not self.live:
             raise typer.BadParameter(f"--port {self.port} is about the live page; ask for it with --live")
+
+
+@dataclass(frozen=True)
+class LimitFlags:
+    """What a study may take. The names are those of `RunKeywords`."""
+
+    timeout: Annotated[
+        float | None,
+        option(
+            "--timeout SECONDS",
+            "End a run in which a policy takes longer, say which, and go on with the others.",
+            default="none",
+        ),
+    ] = None
+
+    def keywords(self) -> dict[str, Any]:
+        """These flags as keywords of `compare`, `sweep`, `league`, `trial` and `calibrate`."""
+        return vars(self)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpstream.analysis.printed import NUMBER, last_money, money_rows, paired_money_rows
+from tpstream.cli.terminal import complain, open_console, rich_text, say
+from tpstream.model.names import csv_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,7 @@ class Bar:
 
     def __init__(self, rich: "RichProgress", title: str) -> None:
         self._rich = rich
-        self._task = rich.add_task(title, total=None, rate="")
+        self._task = rich.add_task(visible(title), total=None, rate="")
         self._said = ""
 
     def expect(self, rounds: int) -> None:
@@ -80,7 +81,7 @@ def show_progress(title: str, *, show: bool) -> "Iterator[Bar | None]":
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -107,21 +108,24 @@ def without_notes() -> Iterator[None]:
 
 def print_table(rows: Sequence[Mapping[str, str]], title: str | None = None) -> None:
     """Print a table of rows, each from columns to texts; what a row lacks stays empty, numbers go to the right."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = open_console()
     if not (console.is_terminal or "COLUMNS" in os.environ):
-        console = Console(width=WIDE)
+        console = open_console(WIDE)
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    texts = {column: [row.get(column, "") for row in rows] for column in columns}
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    texts = {column: [visible(row.get(column, "")) for row in rows] for column in columns}
+    table = Table(
+        title=None if title is None else rich_text(title), title_justify="left", title_style="bold", header_style="bold"
+    )
     widths = fit_columns(texts, console.width)
     for column, cells in texts.items():
         numeric, width, first = all(map(NUMBER.fullmatch, cells)), widths.get(column), column == columns[0]
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=first, width=width)
+        table.add_column(
+            rich_text(column), justify="right" if numeric else "left", overflow="fold", no_wrap=first, width=width
+        )
     for row in rows:
-        table.add_row(*(broken_cell(row.get(column, ""), widths.get(column)) for column in columns))
+        table.add_row(*(rich_text(broken_cell(row.get(column, ""), widths.get(column))) for column in columns))
     console.print(table)
 
 
@@ -197,7 +201,7 @@ def in_currency(result: "Study | Sweep | Trial | LogRegret") -> str:
 
 def print_json(result: dict[str, Any]) -> None:
     """Print a result as JSON; paths as text."""
-    typer.echo(json.dumps(result, indent=2, default=os.fspath))
+    say(json.dumps(result, indent=2, default=os.fspath))
 
 
 def pick(result: object, *names: str) -> dict[str, Any]:
@@ -218,7 +222,7 @@ def write_table(path: Path, table: "pd.DataFrame") -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".csv":
-            table.to_csv(path, index=False)
+            path.write_text(csv_text(table), encoding="utf-8", newline="")
         elif path.suffix == ".parquet":
             table.to_parquet(path, index=False)
         else:
@@ -232,7 +236,7 @@ def report_failures(failures: "Sequence[FailedRun]") -> None:
     if not failures:
         return
     for one in failures[:MOST_SHOWN]:
-        sys.stderr.write(f"tpstream: {one}\n  repeat: {one.repeat}\n")
+        complain(f"{one}\n  repeat: {one.repeat}")
     if len(failures) > MOST_SHOWN:
-        sys.stderr.write(f"tpstream: and {len(failures) - MOST_SHOWN} more runs failed\n")
+        complain(f"and {len(failures) - MOST_SHOWN} more runs failed")
     raise typer.Exit(FAILED)

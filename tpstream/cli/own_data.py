@@ -10,6 +10,7 @@ from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
 from tpstream.cli.options import Figure, Force, OutputFlags, option
 from tpstream.cli.output import pick, print_json, print_table, records
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.analysis.answer import Answer
@@ -159,11 +160,11 @@ def check(log: LogPath, *, output: OutputFlags) -> None:
         faults = [pick(fault, "event", "line", "text") for fault in found.faults]
         print_json({**pick(found, "log", "sound", "events", "rounds", "notes"), "faults": faults})
     elif found.sound:
-        typer.echo(f"{log}: keeps every rule: {found.events:,} events of {found.rounds:,} decisions")
+        say(f"{log}: keeps every rule: {found.events:,} events of {found.rounds:,} decisions")
     else:
         for fault in found.faults:
-            typer.echo(f"{log}: {fault}")
-        typer.echo(f"{log}: {len(found.faults):,} faults")
+            say(f"{log}: {fault}")
+        say(f"{log}: {len(found.faults):,} faults")
     if not output.as_json:
         output.add("note", *found.notes)
     if not found.sound:
@@ -245,20 +246,20 @@ def _show_answer(found: "Answer") -> None:
         print_table(differences)
     if 0 < found.ages < found.table.periods:
         whole = count_of(found.table.periods, found.unit)
-        typer.echo(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
+        say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
     if found.clear_since is not None:
-        typer.echo(f"{found.leader} leads; clear since {found.clear_since}")
+        say(f"{found.leader} leads; clear since {found.clear_since}")
     else:
         more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
-        typer.echo(f"{found.leader or 'no arm'} leads; not clear: {found.clear_reason}{more}")
+        say(f"{found.leader or 'no arm'} leads; not clear: {found.clear_reason}{more}")
     if any(one.weighted is not None for one in found.arms):
-        typer.echo("note: values allow for how decisions were assigned (AIPW with two-point weights)")
+        say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
     for one in found.arms:
         reason = one.columns()["reason"]
         if reason is not None:
-            typer.echo(f"withheld for {one.arm}: {reason}")
+            say(f"withheld for {one.arm}: {reason}")
     for warning in found.warnings:
-        typer.echo(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
 def _with_interval(value: float | None, low: float | None, high: float | None) -> str:

@@ -9,6 +9,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import Jobs, Quiet, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
+from tpstream.cli.terminal import say
 
 MARKDOWN = ".md"
 
@@ -121,7 +122,7 @@ def paper(
     )
     if not quiet:
         beside = f" ({len(files) - 1} figures beside it)" if len(files) > 1 else ""
-        typer.echo(f"report: {files[0]}{beside}")
+        say(f"report: {files[0]}{beside}")
 
 
 def _compare_others(
@@ -186,6 +187,6 @@ def _compare_trials(
     print_table(rows, title=f"{trials:,} trials of each design; numbers agree within {NEAR:g} combined errors")
     written = write_validation(found, trials, report)
     if not quiet:
-        typer.echo(f"report: {written}")
+        say(f"report: {written}")
     if not found["agrees"].all():
         raise typer.Exit(1)

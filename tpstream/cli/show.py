@@ -14,6 +14,7 @@ from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
 from tpstream.cli.study import Against, ValueFlags, show_places, show_study
 from tpstream.cli.sweep import show_sweep
+from tpstream.cli.terminal import say
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def show(
     places["out"] = folder if output.as_json else None  # else it is told below, with what made it
     _show_result(result, output, warnings, {**places, **told})
     if theory and isinstance(stored, StoredStudy) and not stored.cells[0].plain:
-        typer.echo(NO_PROOF, err=True)
+        say(NO_PROOF, err=True)
     if not output.as_json:
         show_places(output, None, folder, finished=not warnings)
         _show_origin(stored, folder, output)
@@ -124,7 +125,7 @@ def _missing_runs(stored: "StoredStudy | StoredLeague", output: OutputFlags) -> 
     if stored.unfinished is None:
         return []
     if not output.as_json:
-        typer.echo(f"note: {stored.unfinished}")
+        say(f"note: {stored.unfinished}")
     return [stored.unfinished]
 
 

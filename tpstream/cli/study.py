@@ -1,6 +1,5 @@
 """Commands that simulate a scenario: run and compare, and the tables that they print."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tpstream.cli.live import shown_live
 from tpstream.cli.options import (
     Figure,
     FolderFlags,
+    LimitFlags,
     LiveFlags,
     LogX,
     OutputFlags,
@@ -40,6 +40,7 @@ from tpstream.cli.output import (
     show_progress,
     write_table,
 )
+from tpstream.cli.terminal import complain, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,7 @@ class SingleFlags(SettingStudyFlags):
 
 
 @command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first", more=COLUMNS)
-def run(*, study: SingleFlags, options: RunFlags, live: LiveFlags, output: OutputFlags) -> None:
+def run(*, study: SingleFlags, options: RunFlags, limits: LimitFlags, live: LiveFlags, output: OutputFlags) -> None:
     """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
     from tpstream.experiment import compare as study_module
 
@@ -117,7 +118,13 @@ def run(*, study: SingleFlags, options: RunFlags, live: LiveFlags, output: Outpu
         warnings = scenario.warnings(study.policies)
         output.warn(warnings)
         result = study_module.compare(
-            scenario, study.policies, first=study.first, **study.keywords(), **options.keywords(), **keywords
+            scenario,
+            study.policies,
+            first=study.first,
+            **study.keywords(),
+            **options.keywords(),
+            **limits.keywords(),
+            **keywords,
         )
     show_study(result, output, warnings)
     report_failures(result.failures)
@@ -129,6 +136,7 @@ def compare(
     study: SettingStudyFlags,
     folder: RoundFlags,
     options: RunFlags,
+    limits: LimitFlags,
     live: LiveFlags,
     figure: Figure = None,
     log_x: LogX = False,
@@ -156,7 +164,14 @@ def compare(
         output.warn(warnings)
         bounds = scenario_bounds(scenario, policies) if theory else ()
         result = study_module.compare(
-            scenario, policies, rounds=rounds, baselines=ends, **study.keywords(), **options.keywords(), **keywords
+            scenario,
+            policies,
+            rounds=rounds,
+            baselines=ends,
+            **study.keywords(),
+            **options.keywords(),
+            **limits.keywords(),
+            **keywords,
         )
     if figure is not None:
         result.plot(figure, log_rounds=log_x, bounds=bounds)
@@ -166,7 +181,7 @@ def compare(
         if folder.out is not None:
             write_table(folder.out / "value.csv", recovered)
     if theory and not scenario.timing().plain:
-        typer.echo(NO_PROOF, err=True)
+        say(NO_PROOF, err=True)
     if report is not None:
         result.report(report, against=against, value=recovered, log_rounds=log_x, bounds=bounds)
     show_study(result, output, warnings, figure=figure, report=report, out=folder.out, value=recovered, against=against)
@@ -199,7 +214,7 @@ def prepared(
             from tpstream.experiment.reading import count_runs
 
             kept = f"{count_runs(folder.out)} are finished and kept in {folder.out}"
-            sys.stderr.write(f"tpstream: {kept}; the same command goes on from there\n")
+            complain(f"{kept}; the same command goes on from there")
         raise
 
 
@@ -242,7 +257,7 @@ def show_study(
     print_money(study, f"money {after}")
     if study.no_best_arm is not None:
         print_table(rows.arm_rows(study), title="share of the pulls that each arm got")
-        typer.echo(f"note: {study.no_best_arm}")
+        say(f"note: {study.no_best_arm}")
     if len(study.chosen) > 1:
         print_table(rows.round_rows(study), title="regret on the way")
     if value is not None:

@@ -4,12 +4,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpstream.cli.app import command
-from tpstream.cli.options import Engine, Figure, LogX, LogY, OutputFlags, Report, RoundFlags, StudyFlags, flag, option
+from tpstream.cli.options import (
+    Engine,
+    Figure,
+    LimitFlags,
+    LogX,
+    LogY,
+    OutputFlags,
+    Report,
+    RoundFlags,
+    StudyFlags,
+    flag,
+    option,
+)
 from tpstream.cli.output import in_currency, money_json, print_json, print_money, print_table, records, report_failures
 from tpstream.cli.study import NOTES, prepared, show_places
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.experiment.sweep import Sweep
@@ -42,6 +53,7 @@ def sweep(
     ] = False,
     folder: RoundFlags,
     engine: Engine = "auto",
+    limits: LimitFlags,
     figure: Figure = None,
     log_x: LogX = False,
     log_y: LogY = False,
@@ -65,6 +77,7 @@ def sweep(
             rounds=rounds,
             engine=engine,
             **study.keywords(),
+            **limits.keywords(),
             **keywords,
         )
     if figure is not None:
@@ -109,7 +122,7 @@ def show_sweep(
     print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep)} (seed {sweep.seed})")
     print_money(sweep, "money after the last round", sweep.paths)
     for note in notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
     show_places(output, figure, out, report)
 
 

@@ -15,6 +15,7 @@ from tpstream.cli.options import (
     Figure,
     FolderFlags,
     Force,
+    LimitFlags,
     LiveFlags,
     LogFolder,
     OutputFlags,
@@ -33,6 +34,7 @@ from tpstream.cli.output import (
     report_failures,
 )
 from tpstream.cli.study import CODES, prepared, show_places
+from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
@@ -90,6 +92,7 @@ def trial(
     force: Force = False,
     debug: Debug = False,
     report: Report = None,
+    limits: LimitFlags,
     live: LiveFlags,
     output: OutputFlags,
 ) -> None:
@@ -118,6 +121,7 @@ def trial(
             debug=debug,
             truths=truth.truths(),
             **study.keywords(),
+            **limits.keywords(),
             **keywords,
         )
     if figure is not None:
@@ -163,7 +167,7 @@ def show_trial(
     print_table(trial_rows(result), title=title)
     _print_money(result, output)
     for note in result.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
     show_places(output, figure, out, report)
 
 

@@ -26,6 +26,7 @@ from tpstream.experiment.store import FailedRun, Records, RunResult, Store
 from tpstream.experiment.summaries import NUMBER, CellSummary, summarize, summarize_cells
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
+from tpstream.model.limits import MOST_RUNS
 from tpstream.model.notes import logger
 from tpstream.run.loop import RunStopped, counted_rounds, run_policies
 from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
@@ -95,7 +96,8 @@ def compare(
     executor
         Runs the work instead of `jobs`: any `concurrent.futures.Executor`, e.g. that of a Dask client.
     **options
-        `engine`, `log_format`, `log_detail`, `force`, `sinks` and `progress`, as in `simulate`.
+        `engine`, `log_format`, `log_detail`, `force`, `sinks` and `progress`, as in `simulate`; `timeout`, the seconds
+        that a policy may take for a run: one that takes longer is ended and is in `failures`, and the others go on.
 
     Returns
     -------
@@ -120,7 +122,8 @@ def compare(
     asked = run_options(logs, **options)
     if baselines:
         policies = with_kinds(scenario.policies, policies, (CLAIRVOYANT, WAITING) if baselines is True else baselines)
-    if runs == 1 and jobs >= 1 and first >= 0 and folder is None and executor is None:
+    alone = runs == 1 and folder is None and executor is None and asked.timeout is None
+    if alone and jobs >= 1 and 0 <= first < MOST_RUNS:
         seed = scenario.seed if seed is None else seed
         study = run_once(scenario, request_policies(scenario.policies, policies), first, seed, rounds, asked)
     else:
@@ -148,7 +151,8 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         cores = min(jobs, sum(len(chunk.runs) for chunk in work))
         chunker = Chunker(work, count_workers(executor) if executor else cores, compiled=plan.compiled)
         search = partial(find_obstacle, plan, work, executor)
-        live = {} if plan.options.live is None else {"stopped": plan.options.live.stopped}
+        live: dict[str, Any] = {} if plan.options.live is None else {"stopped": plan.options.live.stopped}
+        live["timeout"] = plan.options.timeout
         doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search, **live)
         with closing(doing) as results:
             for some in results:
@@ -197,7 +201,7 @@ def run_once(
     options: RunOptions,
 ) -> Study:
     """One run of every policy in this process, without plan, store or worker."""
-    problem = scenario.problem()
+    problem, options = scenario.problem(), options.of_policies(one.label for one in requests)
     choices = [request.choose(problem, scenario.folder) for request in requests]
     for choice in choices:
         select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error

@@ -4,29 +4,29 @@ Chunks are long enough to be worth sending to a worker, and short enough to be s
 process, a pool of processes, Dask workers, or any executor that a user brings.
 """
 
-import ctypes
 import math
-import os
 import pickle
 import signal
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent import futures
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tpstream.experiment.plan import Chunk
+from tpstream.experiment.processes import OwnPool, process_pool
 from tpstream.experiment.sending import Obstacle
 from tpstream.experiment.store import RunResult, pack
+from tpstream.experiment.timeouts import Overdue, Watch, run_timed
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.notes import logger
 from tpstream.run.loop import RunStopped, error_line, run_policies
 from tpstream.run.options import Progress
+from tpstream.run.turns import Turns
 from tpstream.scenario.plugins import check_unchanged
 
 Results = Generator[list[RunResult], None, None]
@@ -53,8 +53,6 @@ SHARES = 4
 """At least so many chunks for each worker, so that none waits long for the last one."""
 
 
-SIGNAL_AT_PARENTS_DEATH = 1
-"""The number of this wish in Linux's `prctl`."""
 CRASHES = {getattr(signal, name, None) for name in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")}
 """The signals that end a process whose memory was damaged."""
 OUT_OF_BOUNDS = "a compiled policy may have used an index out of bounds: repeat with --debug, which names file and line"
@@ -80,11 +78,17 @@ class FinishedChunk:
     seconds: float
 
 
-def run_chunk(work: Chunk | PackedChunk | bytes, progress: Progress | None = None) -> FinishedChunk:
-    """Do all runs of a chunk, in this process; a `PackedChunk` is bytes by now."""
+def run_chunk(
+    work: Chunk | PackedChunk | bytes, progress: Progress | None = None, turns: Path | None = None
+) -> FinishedChunk:
+    """Do all runs of a chunk, in this process; a `PackedChunk` is bytes by now.
+
+    `turns` is a folder in which this process notes whose turn it is.
+    """
     chunk: Chunk = pickle.loads(work) if isinstance(work, bytes) else work  # type: ignore[assignment] # noqa: S301 (ours)
     began = time.perf_counter()
-    options = replace(chunk.options, progress=progress)
+    keys = {policy.choice.label: policy.result_key for policy in chunk.policies}
+    options = replace(chunk.options, progress=progress, turns=None if turns is None else Turns(turns, keys))
     choices = [policy.choice for policy in chunk.policies]
     results = []
     for run in chunk.runs:
@@ -147,6 +151,10 @@ class Chunker:
             self._work.appendleft(replace(chunk, runs=chunk.runs[most:]))
         return replace(chunk, runs=chunk.runs[:most])
 
+    def put_back(self, chunks: Sequence[Chunk]) -> None:
+        """Take back chunks that were not finished; they come next."""
+        self._work.extendleft(reversed(chunks))
+
     def learn(self, chunk: Chunk, seconds: float) -> None:
         """Remember what a run of this chunk took; the last one counts, since the first ones compile."""
         self._seconds_per_run[chunk.keys] = seconds / len(chunk.runs)
@@ -168,13 +176,18 @@ def run_chunks(
     jobs: int,
     find_obstacle: Callable[[], Obstacle | None] = lambda: None,
     stopped: Callable[[], bool] = lambda: False,
+    timeout: float | None = None,
 ) -> Results:
     """Run all chunks, by the executor or on so many cores; yields the results of one chunk after the other.
 
     On several cores long work goes to a pool of processes. Short work is not worth their start and is done here. What
     would go elsewhere but for an obstacle, which is looked for then, is done here, too, with a note that says why.
-    When `stopped` says so, no further chunk is begun.
+    When `stopped` says so, no further chunk is begun. With a `timeout` all is done by processes, since only these can
+    be ended, and an obstacle is an error.
     """
+    if timeout is not None:
+        yield from _run_timed(chunker, progress, stopped, timeout, jobs, executor, find_obstacle)
+        return
     if executor is None and jobs > 1 and chunker.guess < 1:
         yield from _run_here(chunker, progress, stopped, most=TRIALS)
     if not chunker.runs or (executor is None and (jobs <= 1 or chunker.expected < WORTH)):
@@ -187,6 +200,28 @@ def run_chunks(
             check_unchanged()
         with nullcontext(executor) if executor is not None else process_pool(jobs) as workers:
             yield from _run_on(workers, chunker, progress, stopped)
+
+
+def _run_timed(
+    chunker: Chunker,
+    progress: Progress | None,
+    stopped: Callable[[], bool],
+    timeout: float,
+    jobs: int,
+    executor: futures.Executor | None,
+    find_obstacle: Callable[[], Obstacle | None],
+) -> Results:
+    """Run chunks by processes that are ended when a run takes too long."""
+    if executor is not None:
+        raise StudyError("a time limit of runs needs processes of this machine; leave out timeout, or the cluster")
+    if (obstacle := find_obstacle()) is not None:
+        raise StudyError(f"a time limit needs other processes: {obstacle.reason}; {obstacle.remedy}")
+    check_unchanged()
+
+    def run_on(pool: futures.Executor, watch: Watch) -> Results:
+        return _run_on(pool, chunker, progress, stopped, watch)
+
+    yield from run_timed(chunker, timeout, run_on, partial(process_pool, max(jobs, 1)))
 
 
 def _run_here(
@@ -202,49 +237,16 @@ def _run_here(
         yield finished.results
 
 
-class OwnPool(futures.ProcessPoolExecutor):
-    """A pool that ends with its work: what is cancelled in one whose processes are ended makes Python complain."""
-
-
-@contextmanager
-def process_pool(jobs: int) -> Iterator[futures.Executor]:
-    """A pool of so many processes, which start when there is work for them and are ended by any error."""
-    with OwnPool(jobs, get_context("spawn"), initializer=prepare_worker) as pool:
-        try:
-            yield pool
-        except BaseException:
-            for process in list(pool._processes.values()):  # noqa: SLF001 (public from Python 3.14 on)
-                process.terminate()
-            raise
-
-
-def prepare_worker() -> None:
-    """Let this process, one of a pool, end with the process that started it, and without a word if interrupted.
-
-    The first process tells of interruptions. If it is killed, nobody tells its workers; Linux sends them a signal, and
-    elsewhere a thread waits for its end.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = parent_process()
-    if parent is None:
-        return
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
-    if sys.platform != "linux" or os.getppid() != parent.pid:  # it may have ended before
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    """Wait for the end of the first process, and end this one."""
-    parent.join()
-    os._exit(1)
-
-
 def _run_on(
-    executor: futures.Executor, chunker: Chunker, progress: Progress | None, stopped: Callable[[], bool]
+    executor: futures.Executor,
+    chunker: Chunker,
+    progress: Progress | None,
+    stopped: Callable[[], bool],
+    watch: Watch | None = None,
 ) -> Results:
     """Submit chunks, a few ahead for each worker, and yield their results as they come.
 
+    A `watch` looks at the time of the runs; when it has ended one, Overdue is raised.
     When they are stopped, those that were not begun are given up; the others end by themselves, with what they did.
     """
     waiting: dict[futures.Future[FinishedChunk], Chunk] = {}
@@ -260,10 +262,16 @@ def _run_on(
                 chunk = chunker.next_chunk()
                 # Python's pools break if a worker cannot unpack its work, so that for them it is packed twice.
                 packed = isinstance(executor, futures.ProcessPoolExecutor)
-                waiting[executor.submit(run_chunk, PackedChunk(chunk) if packed else chunk)] = chunk
+                work = PackedChunk(chunk) if packed else chunk
+                waiting[executor.submit(run_chunk, work, turns=None if watch is None else watch.folder)] = chunk
             # In short turns, since not every system wakes a waiting thread for an interruption.
-            done, _ = futures.wait(waiting, timeout=0.5, return_when=futures.FIRST_COMPLETED)
+            pause = 0.5 if watch is None else watch.pause
+            done, _ = futures.wait(waiting, timeout=pause, return_when=futures.FIRST_COMPLETED)
+            if watch is not None:
+                watch.look(executor)
             for future in done:
+                if watch is not None and watch.ended and isinstance(future.exception(), futures.BrokenExecutor):
+                    raise Overdue(list(waiting.values()))
                 chunk = waiting.pop(future)
                 finished = _result_of(future, chunk, executor)
                 chunker.learn(chunk, finished.seconds)

@@ -21,6 +21,7 @@ from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
 from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError, TpstreamError
+from tpstream.model.names import csv_text
 from tpstream.model.whole_files import read_whole
 from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote
@@ -238,10 +239,7 @@ def export(folder: Path, tables: "Mapping[str, pd.DataFrame]") -> None:
     equally long, and all other files of a repeated study are equal to the last byte.
     """
     results, without_times = tables["results"], tables["table"].drop(columns="seconds_per_run", errors="ignore")
-    files = {
-        f"{name}.csv": table.to_csv(index=False, lineterminator="\n").encode()
-        for name, table in {**tables, "table": without_times}.items()
-    }
+    files = {f"{name}.csv": csv_text(table).encode() for name, table in {**tables, "table": without_times}.items()}
     files["results.parquet"] = results.to_parquet(index=False)
     files["results.json"] = (results.to_json(orient="records", double_precision=15) + "\n").encode()
     try:

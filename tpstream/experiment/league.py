@@ -23,6 +23,7 @@ from tpstream.experiment.standings import FIXED, conclude, judge
 from tpstream.experiment.store import FailedRun
 from tpstream.model.display import PolicyTables, Summary, counted
 from tpstream.model.errors import PolicyError, StudyError
+from tpstream.model.names import csv_text
 from tpstream.policies import POLICIES
 from tpstream.run.options import RunKeywords
 from tpstream.scenario.policy_choice import PolicySpec, with_kinds
@@ -337,6 +338,6 @@ def export_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:
     try:
         for name, table in tables.items():
             shown = table.drop(columns="microseconds", errors="ignore")  # no two leagues take equally long
-            write_whole(folder / f"{name}.csv", shown.to_csv(index=False, lineterminator="\n").encode())
+            write_whole(folder / f"{name}.csv", csv_text(shown).encode())
     except OSError as error:
         raise StudyError(f"{folder}: cannot be written ({error.strerror}); make room, then repeat") from None

@@ -16,6 +16,7 @@ from tpstream.experiment.store import hash_of, identify_world, result_key
 from tpstream.log.schema import package_versions
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
+from tpstream.model.limits import MOST_RUNS
 from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
@@ -150,9 +151,12 @@ def make_plan(
     """The plan of a study; everything that can be wrong with what was asked for is found here."""
     if not runs:
         raise StudyError(f"runs must be at least 1, got {runs.stop - runs.start}")
+    if runs.stop > MOST_RUNS:
+        raise StudyError(f"runs up to number {runs.stop - 1:,} are asked for; numbers below {MOST_RUNS:,} are possible")
     if runs.start < 0:
         raise StudyError(f"the first run must be at least 0, got {runs.start}")
     seed, requests = scenario.seed if seed is None else seed, request_policies(scenario.policies, policies)
+    options = options.of_policies(one.label for one in requests)
     chosen, sets = tuple(sorted(set(rounds))), sets or {}
     measurer = None if options.measurer is None else options.measurer.name
     cells = tuple(

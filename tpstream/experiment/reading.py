@@ -146,7 +146,9 @@ def read_any(folder: Path) -> StoredStudy:
         world = msgspec.convert(shown.get("world"), Description | None)
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise StudyError(f"{folder / NAME}: is damaged ({error}); repeat the study's command") from None
-    log = LogOptions(Path(place), about["log_format"]) if place and Path(place).is_dir() else None
+    labels = tuple(dict.fromkeys(label for cell in cells for label in cell.policies))
+    there = place and Path(place).is_dir()
+    log = LogOptions(Path(place), about["log_format"], labels=labels) if there else None
     if not (folder / STORE).is_file():
         raise StudyError(f"{folder}: has no {STORE}, where finished runs are kept; repeat the study's command")
     with Store(folder) as store:

@@ -120,8 +120,14 @@ USER_RAISES = (Exception, SystemExit)
 """What user-written code may raise and a study survives: `sys.exit()` in a plug-in must not end it."""
 
 
+LONGEST_NAME = 200
+"""Letters of a name for which a nearer one is looked for."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as a question, or nothing."""
+    """The nearest known name as a question, or nothing; a giant is like no name, and comparing it takes long."""
+    if len(name) > LONGEST_NAME:
+        return ""
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""
 

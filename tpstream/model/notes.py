@@ -13,12 +13,15 @@ from typing import Any
 
 import structlog
 
+from tpstream.model.names import visible
+
 VERBOSE = "TPSTREAM_VERBOSE"
 """The environment variable that turns on all messages, also in worker processes."""
 NOTES = "TPSTREAM_NOTES"
 """The environment variable that turns off, with "0", the notes that explain why something takes long."""
 
 
+_logfmt = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
 WHY = ("reason", "remark", "remedy")
 """The fields of a message that are sentences."""
 
@@ -27,7 +30,7 @@ def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
     """A logger with this context; structlog's configuration is not changed."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("tpstream")
     if not structlog.is_configured():
-        renderer: structlog.typing.Processor = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
+        renderer: structlog.typing.Processor = as_fields
         if sys.stderr.isatty() and not os.environ.get(VERBOSE):
             renderer = as_sentence
         logger = structlog.wrap_logger(
@@ -36,6 +39,11 @@ def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
             wrapper_class=structlog.make_filtering_bound_logger(_level()),
         )
     return logger.bind(**context)
+
+
+def as_fields(logger: object, level: str, fields: MutableMapping[str, Any]) -> str:
+    """A message as programs read it (logfmt); a processor of structlog."""
+    return visible(_logfmt(logger, level, fields))
 
 
 def as_sentence(_logger: object, level: str, fields: MutableMapping[str, Any]) -> str:
@@ -50,7 +58,7 @@ def as_sentence(_logger: object, level: str, fields: MutableMapping[str, Any]) -
     why = "; ".join(str(told.pop(key)) for key in WHY if key in told)
     about = ", ".join(f"{key} {value}" for key, value in told.items())
     start = f"{'note' if level == 'info' else level}: {fields['event']}"
-    return f"{start}{f' ({about})' if about else ''}{f': {why}' if why else ''}"
+    return visible(f"{start}{f' ({about})' if about else ''}{f': {why}' if why else ''}")
 
 
 def _level() -> int:

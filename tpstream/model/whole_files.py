@@ -5,8 +5,10 @@ whoever reads tells it in the same line.
 """
 
 import errno
+import tomllib
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import Any
 
 LARGEST = 50_000_000
 """Bytes of a file that is read whole."""
@@ -35,3 +37,21 @@ def read_whole(path: Path) -> bytes:
     if size > LARGEST:
         raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {LARGEST:,} are read at once", str(path))
     return path.read_bytes()
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The content of TOML text; whatever is wrong with it, numbers of thousands of digits too, is a TOMLDecodeError.
+
+    Examples
+    --------
+    >>> parse_toml("span = 30")
+    {'span': 30}
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("It is nested too deep; write it flatter") from None
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError(str(error)) from None

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.experiment.compare import Expecting, compare
-from tpstream.experiment.executors import process_pool
+from tpstream.experiment.processes import process_pool
 from tpstream.model.arrays import Floats
 from tpstream.paper.agreement import Z95, compare_numbers, mean_and_half
 from tpstream.paper.policies import NEAR, SEED

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.experiment.compare import compare
-from tpstream.experiment.executors import process_pool
+from tpstream.experiment.processes import process_pool
 from tpstream.experiment.result import Study
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import StudyError

@@ -63,6 +63,11 @@ def build_rewards(table: RewardTable, arms: Sequence[Any], context: BuildContext
     """The reward model of these tables, built anew."""
     with user_code(ScenarioError, f"rewards.kind: {table.kind!r}"):
         rewards: Rewards = REWARDS.find(table.kind).build(table, arms, context)
+        if len(rewards.arms) != len(arms):
+            raise ScenarioError(
+                f"rewards.kind: {table.kind!r} built models of {len(rewards.arms)} arms, and there are {len(arms)}; "
+                f"return one for each"
+            )
         check_rewards(rewards, context.span)
         return replace(rewards, name=f"rewards ({table.kind})")
 

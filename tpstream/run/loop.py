@@ -9,7 +9,7 @@ in the tables of results.
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -179,7 +179,7 @@ def _run_policies_in_turn(
         running: dict[int, StartedRun] = {}
         reported: dict[int, Measures] = {}
         for number, choice in enumerate(choices):
-            with _failure_of(number):
+            with _failure_of(number), _turn(options, choice, run, 0.0):
                 path = None if options.log is None else options.log.path(choice.label, run)
                 running[number] = start_run(draws, scenario, choice, options, path, stack, measures[number])
         while running:
@@ -187,7 +187,8 @@ def _run_policies_in_turn(
                 raise _stopped(measures, seconds, rounds)
             for number in list(running):
                 began = time.perf_counter()
-                with _failure_of(number), compiler_clock() as compiling:
+                turn = _turn(options, choices[number], run, float(seconds[number]))
+                with _failure_of(number), compiler_clock() as compiling, turn:
                     arms = next(running[number].batches, None)
                 seconds[number] += time.perf_counter() - began - sum(compiling)
                 watched = running[number].watched
@@ -205,6 +206,11 @@ def _run_policies_in_turn(
         PolicyResult({**one.values(), **reported[number]}, float(seconds[number]))
         for number, one in enumerate(measures)
     ]
+
+
+def _turn(options: RunOptions, choice: PolicyChoice, run: int, spent: float) -> AbstractContextManager[None]:
+    """Notes whose turn it is, where a study limits the time of its runs."""
+    return nullcontext() if options.turns is None else options.turns.turn(choice.label, run, spent)
 
 
 def _stopped(measures: "Sequence[RunMeasures]", seconds: Floats, rounds: Ints) -> RunStopped:

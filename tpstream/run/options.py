@@ -1,7 +1,9 @@
 """What is asked of runs besides scenario, policy and seed: the engine, the log, who else listens, progress."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypedDict, Unpack, cast, get_args
 
@@ -13,15 +15,17 @@ from tpstream.log import SINKS
 from tpstream.log.formats import check_streams, suffix_of
 from tpstream.log.schema import Header
 from tpstream.log.sinks import SinkKind
-from tpstream.model.errors import LogError, PolicyError, SubscriberError, did_you_mean
+from tpstream.model.errors import LogError, PolicyError, StudyError, SubscriberError, did_you_mean
 from tpstream.model.events import Detail
 from tpstream.model.interfaces import Subscriber
+from tpstream.model.names import file_names
 from tpstream.model.world import World
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
 from tpstream.scenario.tables import read
 
 if TYPE_CHECKING:
+    from tpstream.run.turns import Turns
     from tpstream.run.watch import LiveLink  # loaded only for runs that are watched
 
 Progress = Callable[[int], None]
@@ -58,6 +62,8 @@ class LogOptions:
     detail: Detail | Collection[Detail] = "all"
     """One word, or several of them: "indices" and "probabilities" go together."""
     force: bool = False
+    labels: tuple[str, ...] = ()
+    """The policies of a study, so that no two of them share a file."""
 
     def __post_init__(self) -> None:
         known = get_args(Detail)
@@ -82,8 +88,12 @@ class LogOptions:
 
     def path(self, label: str, run: int) -> Path:
         """The file of one run in a study's folder of logs."""
-        plain = "".join(letter if letter.isalnum() or letter in "-.=" else "-" for letter in label)
-        return self.place / f"{plain}.run-{run:03d}{suffix_of(self.format or 'jsonl')}"
+        names = self._names if label in self._names else file_names([label])
+        return self.place / f"{names[label]}.run-{run:03d}{suffix_of(self.format or 'jsonl')}"
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return file_names(self.labels)
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,18 @@ class RunOptions:
     """The way to a page that shows the runs while they go on, and may stop them."""
     measurer: type[Measurer] | None = None
     """Reports further measures of every run; None: those of `RunMeasures` alone."""
+    timeout: float | None = None
+    """Seconds that a policy may take for a run, compiling not counted; None: any number."""
+    turns: "Turns | None" = None
+    """Notes whose turn it is, in a process that is watched for its time."""
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not 0 < self.timeout < inf:
+            raise StudyError(f"timeout must be a number of seconds greater than 0, got {self.timeout}")
+
+    def of_policies(self, labels: Iterable[str]) -> "RunOptions":
+        """The same for these policies, whose logs get names of their own."""
+        return self if self.log is None else replace(self, log=replace(self.log, labels=tuple(labels)))
 
 
 class RunKeywords(TypedDict, total=False):
@@ -145,6 +167,8 @@ class RunKeywords(TypedDict, total=False):
     """Who else hears every event: names of plug-ins as in "name:key=value", or objects with a method `hear`."""
     progress: Progress | None
     """Is called from time to time with the number of rounds done since the last call."""
+    timeout: float | None
+    """Seconds that a policy may take for a run; one that takes longer is ended and told of, and the others go on."""
     debug: bool
     """Run compiled policies as ordinary Python, with every index checked; errors name file, line and round."""
     live: "LiveLink | None"

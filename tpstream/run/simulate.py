@@ -17,6 +17,7 @@ from tpstream.figures.style import policy_colours, regret_figure
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Arms, Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
+from tpstream.model.errors import StudyError
 from tpstream.model.notes import logger
 from tpstream.run.loop import RunStopped, start_run
 from tpstream.run.options import RunKeywords, RunOptions, run_options
@@ -195,6 +196,8 @@ def simulate(
     """
     scenario = Scenario.load(scenario)
     asked = run_options(log, **options)
+    if asked.timeout is not None:
+        raise StudyError("timeout: a single run is done in this process, which cannot end itself; use compare")
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
     seed = scenario.seed if seed is None else seed
     notes = logger(scenario=scenario.name, policy=choice.label, seed=seed, run=run)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tpstream.model.errors import ScenarioError, did_you_mean
-from tpstream.model.whole_files import read_whole
+from tpstream.model.whole_files import parse_toml, read_whole
 from tpstream.scenario.messages import quote
 
 PACKAGE = Path(__file__).parents[1]
@@ -59,9 +59,7 @@ def read_toml(file: Path, what: str = "scenario file") -> dict[str, Any]:
     """The content of a TOML file; `what` it should be is said of one that is something else."""
     try:
         text = read_whole(file).decode("utf-8-sig")
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ScenarioError(f"{file}: is nested too deep for a {what}; write it flatter") from None
+        return parse_toml(text)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read ({error.strerror}); check its place and permissions") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -8,13 +8,15 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, DecimalException
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from tpstream.model.errors import StudyError, did_you_mean
+from tpstream.model.limits import LONGEST_LIST
+from tpstream.model.whole_files import parse_toml
 from tpstream.policies import POLICIES
 from tpstream.scenario.files import read_toml
 from tpstream.scenario.messages import Location, key_path, quote
@@ -86,7 +88,7 @@ def read_values(text: str) -> list[Any]:
     """The values of a TOML list without its brackets; words need no quotes, A:B:STEP is a range with both ends."""
     if not RANGE.search(text):  # in TOML, 10:30:10 is a time
         try:
-            return list(tomllib.loads(f"values = [{text}]")["values"])
+            return list(parse_toml(f"values = [{text}]")["values"])
         except tomllib.TOMLDecodeError:
             pass
     words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets separate no values
@@ -96,12 +98,21 @@ def read_values(text: str) -> list[Any]:
 
 def read_range(found: re.Match[str]) -> list[Any]:
     """The numbers of "5:50:5", both ends included; in decimal, so that 0.1:0.3:0.1 has three."""
-    first, last, step = (Decimal(number) for number in found.groups("1"))
-    if step == 0 or (last - first) / step < 0:
+    try:
+        first, last, step = (Decimal(number) for number in found.groups("1"))
+        steps = (last - first) / step if step else Decimal(-1)
+    except DecimalException:
+        raise StudyError(f"range {found[0]}: cannot be computed; use smaller numbers") from None
+    if steps < 0:
         raise StudyError(f"range {found[0]}: its step leads away from its end; change one of them")
+    if steps >= LONGEST_LIST:
+        most = f"{LONGEST_LIST:,}"
+        raise StudyError(
+            f"range {found[0]}: has more than {most} values, the most that are possible; use a larger step"
+        )
     whole = all("." not in number and "e" not in number.lower() for number in found.groups("1"))
-    numbers = [first + step * count for count in range(int((last - first) / step) + 1)]
-    return [int(number) if whole else float(number) for number in numbers]
+    numbers = [first + step * number for number in range(int(steps) + 1)]
+    return [int(one) if whole else float(one) for one in numbers]
 
 
 def read_sweep(file: Path) -> tuple[dict[str, list[Any]], bool]:
@@ -133,7 +144,7 @@ def steps_of(path: str) -> tuple[str, ...]:
     """The steps of "arms[0].maximum" or "arms.low.maximum"; one with dots or spaces goes into quotes, as in TOML."""
     bare = re.sub(r"\.\*(?=\.|$)", f'."{ALL}"', re.sub(r"\[(\d+|\*)\]", r".\1", path))
     try:
-        table: Any = tomllib.loads(f"{bare} = 0")
+        table: Any = parse_toml(f"{bare} = 0")
     except tomllib.TOMLDecodeError:
         raise StudyError(f"{path}: is no path; write it as in span, arms.low.maximum or arms[0].maximum") from None
     steps = []

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from tpstream.log import SINKS
-from tpstream.model.errors import PluginError, did_you_mean
+from tpstream.model.errors import PluginError, did_you_mean, user_code
 from tpstream.model.registry import MODELS, Registry, installed, owner_of
 from tpstream.model.whole_files import read_whole
 from tpstream.policies import POLICIES
@@ -291,11 +291,24 @@ def _definitions(
     module: ModuleType, path: str | Path, before: tuple[tuple[str, str], ...]
 ) -> dict[tuple[str, str], Any]:
     """What a file defines, by section and name, checked; it may define names again that it defined `before`."""
-    sections = getattr(module, "PLUGINS", None)
-    if sections is None:
+    with user_code(PluginError, f"{path}: PLUGINS", "when it was read"):
+        sections = _plain_sections(getattr(module, "PLUGINS", None), path)
+        return _checked(sections, path, before)
+
+
+def _plain_sections(given: Any, path: str | Path) -> dict[Any, dict[Any, Any]]:
+    """What PLUGINS says, as dictionaries; whatever a mapping of the user's own does, it does here."""
+    if given is None:
         raise PluginError(f"{path}: has no PLUGINS; say what it defines, as in {EXAMPLE}")
-    if not isinstance(sections, Mapping) or not all(isinstance(names, Mapping) for names in sections.values()):
+    if not isinstance(given, Mapping) or not all(isinstance(names, Mapping) for names in given.values()):
         raise PluginError(f"{path}: PLUGINS must be a mapping of mappings, as in {EXAMPLE}")
+    return {section: dict(names.items()) for section, names in given.items()}
+
+
+def _checked(
+    sections: dict[Any, dict[Any, Any]], path: str | Path, before: tuple[tuple[str, str], ...]
+) -> dict[tuple[str, str], Any]:
+    """The definitions by section and name, if all of them can be added."""
     found = {}
     for section, names in sections.items():
         if section not in REGISTRIES:

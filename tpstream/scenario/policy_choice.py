@@ -18,7 +18,9 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from tpstream.model.errors import USER_RAISES, PolicyError, StudyError
+from tpstream.model.limits import MOST_POLICIES
 from tpstream.model.registry import load_object
+from tpstream.model.whole_files import parse_toml
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of, told_problem
@@ -147,6 +149,8 @@ def request_policies(
         policies = [table.name for table in listed] or PAPER
     if not policies:
         raise StudyError("no policy is asked for; name at least one, or leave them out for those of the scenario")
+    if len(policies) > MOST_POLICIES:
+        raise StudyError(f"{len(policies):,} policies are asked for; at most {MOST_POLICIES:,} are possible")
     requests = [request_policy(policy, listed) for policy in policies]
     for label, times in Counter(request.label for request in requests).items():
         if times > 1:
@@ -217,6 +221,6 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
 def toml_value(text: str) -> Any:
     """The value of a text as in TOML, or the text itself if it is none."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text

@@ -29,6 +29,10 @@ class TableCalendar(TimingSettings):
         return reported
 
 
+LONGEST_WEEK = 100_000
+"""Days of a week, each of which is a row of a table."""
+
+
 class Reporting(TableCalendar):
     """Handed out at the times first, first + every, ... or, with `days`, at whole times on these days of the week.
 
@@ -43,7 +47,7 @@ class Reporting(TableCalendar):
     days: Annotated[list[Annotated[int, Field(ge=1)]] | None, Field(min_length=1)] = Field(
         None, description="days of the week with a report, from 1; give this or every"
     )
-    week: Annotated[int, Field(ge=1)] = Field(7, description="days of a week")
+    week: Annotated[int, Field(ge=1, le=LONGEST_WEEK)] = Field(7, description="days of a week")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -22,6 +22,7 @@ from tpstream.experiment.summaries import CellSummary, summarize_cells
 from tpstream.looks.design import Reason
 from tpstream.model.errors import StudyError
 from tpstream.model.events import Events
+from tpstream.model.names import file_names
 from tpstream.model.world import World
 from tpstream.run.options import Measures, Progress, RunOptions
 from tpstream.scenario.overrides import Labelled
@@ -110,11 +111,12 @@ def simulate_designs(
     plans = [make_design_plan(one, policies, truths, runs, seed, options) for one in scenarios]
     total = sum(len(cell.policies) * cell.world.scenario.horizon * len(runs) for plan in plans for cell in plan.cells)
     progress = ProgressSoFar(options.progress, total) if options.progress is not None else None
+    places = file_names(one.name for one in scenarios)
     if folder is not None and len(plans) > 1:
-        note_league(folder, [plain_name(plan.scenario.name) for plan in plans], ())
+        note_league(folder, list(places.values()), ())
     parts = []
     for plan in plans:
-        place = folder if folder is None or len(plans) == 1 else folder / plain_name(plan.scenario.name)
+        place = folder if folder is None or len(plans) == 1 else folder / places[plan.scenario.name]
         asked = replace(plan, options=replace(plan.options, progress=progress))
         studies = run_study(asked, jobs=jobs, folder=place, executor=executor)
         refuse_if_all_failed(studies)
@@ -192,8 +194,3 @@ def _check_designs(scenarios: Sequence[Scenario]) -> None:
     if len(arms) > 1:
         told = " and ".join("/".join(one) for one in sorted(arms))
         raise StudyError(f"designs that are compared need the same arms, got {told}")
-
-
-def plain_name(name: str) -> str:
-    """A name as that of a folder."""
-    return "".join(letter if letter.isalnum() or letter in "-._=" else "-" for letter in name)

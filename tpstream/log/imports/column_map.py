@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from tpstream.log.imports.times import ISO
 from tpstream.model.errors import DataError, did_you_mean
 from tpstream.model.settings import Settings
-from tpstream.model.whole_files import read_whole
+from tpstream.model.whole_files import parse_toml, read_whole
 
 Layout = Literal["two", "long", "wide"]
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -108,11 +108,11 @@ def read_map(source: str | Path | Mapping[str, Any] | ColumnMap) -> ColumnMap:
         return source
     name = "map" if isinstance(source, Mapping) else str(source)
     try:
-        keys = source if isinstance(source, Mapping) else tomllib.loads(read_whole(Path(source)).decode())
+        keys = source if isinstance(source, Mapping) else parse_toml(read_whole(Path(source)).decode())
         return ColumnMap.model_validate(keys)
     except OSError as error:
         raise DataError(f"{name}: cannot read the map: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{name}: is not TOML: {error}") from error
     except ValidationError as error:
         # A key that is not known says more than the one that is missing instead.
