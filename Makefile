@@ -46,8 +46,11 @@ imports: $(VENV)/installed-dev
 
 # Pages are tested in Chromium, which is a package of Debian; where it cannot be installed, these tests are skipped.
 # Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python; the faults
-# that are planted into loops run only there, since each would compile every loop anew.
+# that are planted into loops run only there, since each would compile every loop anew. So do the kit and replay with
+# all policies, which would take half a minute each to compile: compiled, they run with one policy for each family of
+# handlers (tests/support/families.py), and with all in `make verify`.
 INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/looks/test_posteriors.py tests/looks/test_tests.py tests/log/test_contract.py tests/log/test_check.py tests/log/test_sparse.py tests/analysis/test_log_regret.py \
+	tests/testing/test_conformance.py::test_policies tests/replay/test_replay.py \
 	$(addprefix tests/engines/test_,time_order.py planted_faults.py parity.py parity_faults.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 

@@ -121,17 +121,11 @@ def test_lists_of_the_index_are_the_contents(small: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("# Task\n\n[none](missing.md)\n", "cross-reference target not found: 'missing.md'"),
-        ("# Task\n\n[none](#missing)\n", "cross-reference target not found: 'missing'"),
-        ("# Task\n\n![none](missing.png)\n", "image file not readable: missing.png"),
-    ],
-)
-def test_a_link_that_leads_nowhere_is_an_error(small: Path, tmp_path: Path, text: str, message: str) -> None:
+def test_a_link_that_leads_nowhere_is_an_error(small: Path, tmp_path: Path) -> None:
     """Links to pages and headings, and images, are checked."""
-    (small / "task.md").write_text(text)
+    (small / "task.md").write_text("# Task\n\n[none](missing.md)\n\n[none](#heading)\n\n![none](missing.png)\n")
     done = build(small, tmp_path / "site")
     assert done.returncode != 0
-    assert message in done.stderr
+    assert "cross-reference target not found: 'missing.md'" in done.stderr
+    assert "cross-reference target not found: 'heading'" in done.stderr
+    assert "image file not readable: missing.png" in done.stderr

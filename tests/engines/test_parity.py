@@ -5,6 +5,7 @@ import os
 import numba
 import numpy as np
 import pytest
+from families import every
 from heard import HANDLERS, policy_with
 from hypothesis import given, settings, strategies as st
 from parity import (
@@ -35,7 +36,7 @@ from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 SEVERAL = st.data()
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-MANY = 40 if INTERPRETED else {"search": 5000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 500)
+MANY = 40 if INTERPRETED else {"search": 5000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 150)
 """Examples of each search: fewer as plain Python, more in `make verify`."""
 HEARING = {
     "all": tuple(HANDLERS),
@@ -46,14 +47,7 @@ HEARING = {
     "decides": (),
 }
 """Which handlers a policy may have; the loop without a log takes another way through each of them."""
-EVERY = [
-    *BUILTIN,
-    *(
-        pytest.param(name, marks=() if INTERPRETED else pytest.mark.verify)
-        for name in POLICIES.builtin
-        if name not in BUILTIN
-    ),
-]
+EVERY = every(list(POLICIES.builtin), BUILTIN)
 """All policies; most of them only as plain Python or in `make verify`, since each would compile three loops."""
 WRITING = {name: policy_with(*handlers, clairvoyant=name == "closed") for name, handlers in HEARING.items()}
 
@@ -69,7 +63,7 @@ def test_engines_agree(policy: str, data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="would take hours")
-@pytest.mark.parametrize("policy", EVERY)
+@pytest.mark.parametrize("policy", every(list(POLICIES.builtin), ("tp-ucb-fr", "tp-ucb-ew")))
 def test_engines_agree_for_long(policy: str) -> None:
     """The same for 20 000 rounds of the paper's Setting 1: some batches of rounds, many blocks and flushes."""
     scenario = Scenario.load("setting-1").with_(horizon=20_000)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from families import every
 from scipy import stats
 from studies import small
 
@@ -30,6 +31,8 @@ KNOWN = [
     "progressive-thompson",
 ]
 NOT_KNOWN = ["tp-ucb-fr", "group-thompson:family=beta"]
+COMPILED = ("uniform", "permuted-blocks:block=30", "epsilon-greedy", "delayed-thompson", "group-thompson", "tp-ucb-fr")
+"""Fixed, known at once, and by quadrature over Beta and normal posteriors; the others are compiled in `make verify`."""
 
 
 class Work(NamedTuple):
@@ -84,7 +87,7 @@ def test_log_gamma() -> None:
     assert found == [getattr(log_gamma, "py_func", log_gamma)(number) for number in numbers]
 
 
-@pytest.mark.parametrize("policy", KNOWN)
+@pytest.mark.parametrize("policy", every(KNOWN, COMPILED))
 def test_known_probabilities(policy: str, tmp_path: Path) -> None:
     """Every pull has them, they sum to 1, the chosen arm's is among them, and engines and formats agree."""
     columns = []
@@ -102,7 +105,7 @@ def test_known_probabilities(policy: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(columns[0][name], columns[1][name])
 
 
-@pytest.mark.parametrize("policy", NOT_KNOWN)
+@pytest.mark.parametrize("policy", every(NOT_KNOWN, COMPILED))
 @pytest.mark.parametrize(("engine", "ending"), [("simpy", "jsonl"), ("compiled", "arrows")])
 def test_unknown_probabilities(policy: str, engine: Any, ending: str, tmp_path: Path) -> None:
     """For a policy that does not know them they are null, and the log is read and replayed as ever."""

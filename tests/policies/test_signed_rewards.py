@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import every
 
 from tpstream import Scenario, read_log, replay, simulate
 from tpstream.model.arrays import Floats
@@ -92,7 +93,7 @@ def shop(*, signed: bool = True, maximum: float | None = None, **keys: Any) -> S
     )
 
 
-@pytest.mark.parametrize("policy", NEITHER)
+@pytest.mark.parametrize("policy", every(NEITHER, ("uniform", "epsilon-greedy", NEITHER[0])))
 def test_who_runs_without_maxima_and_with_refunds(policy: str, tmp_path: Path) -> None:
     """Both engines give the same decisions, the log replays, and its header says that there are no maxima."""
     log = tmp_path / "log.jsonl"

@@ -8,6 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 import policy_variants
+from families import SIMPLE
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import (
@@ -36,7 +37,7 @@ from tpstream.policies.base import Parameters, SharedPolicy
 from tpstream.policies.runner import Runner
 from tpstream.scenario.scenario import Scenario
 
-BUILTIN = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
+BUILTIN = SIMPLE
 """The policies that every test of parity runs compiled; the others do so in `make verify`."""
 SHOWN = ("indices", "probability", "probabilities")
 """The optional columns by which the engines are compared."""

@@ -4,12 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from families import COMPILED, form_of
 from scipy import stats
 
 from tpstream.log import SINKS
+from tpstream.model.numba_support import JIT_IS_OFF
 from tpstream.policies import POLICIES
+from tpstream.policies.base import SharedPolicy
+from tpstream.policies.functions import functions_of
 from tpstream.rewards import REWARDS
 from tpstream.testing import check_arrivals, check_delay, check_policy, check_rewards, check_sink
+from tpstream.testing.runs import small_scenario
 from tpstream.timing import ARRIVALS, DELAYS
 
 Keys = dict[str, Any]
@@ -150,10 +155,39 @@ def test_arrivals(kind: str, given: Keys, folder: Path) -> None:
     check_arrivals(kind, given, horizon=300 if kind == "trace" else 10_000, folder=folder, distribution=law)
 
 
-@cases(POLICIES_TRIED)
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        pytest.param(
+            kind,
+            given,
+            marks=() if JIT_IS_OFF or form_of(kind, **given) in COMPILED else pytest.mark.verify,
+            id=":".join([kind, *(f"{key}={value}" for key, value in given.items())]),
+        )
+        for kind, several in POLICIES_TRIED.items()
+        for given in several
+    ],
+)
 def test_policies(kind: str, given: Keys) -> None:
-    """A policy keeps its promises."""
+    """A policy keeps its promises: each as plain Python, and compiled one for each family of handlers."""
     check_policy(kind, given)
+
+
+def test_families_are_complete() -> None:
+    """Whatever handler or special field a policy has, one of those that are always compiled has it, too.
+
+    Looks are left out: the kit's worlds have none.
+    """
+
+    def features(form: SharedPolicy) -> set[str]:
+        problem = small_scenario().problem()
+        fields = {"clock", "probabilities", "open_arms"} & set(form.init(problem, form.parameters())._fields)
+        handlers = {name for name in functions_of(form) if name != "on_look"}
+        kinds = {name for name in ("per_pull", "queues", "clairvoyant", "knows_means") if getattr(form, name)}
+        return fields | handlers | kinds
+
+    forms = [form_of(kind, **given) for kind, several in POLICIES_TRIED.items() for given in several]
+    assert set().union(*map(features, COMPILED)) == set().union(*map(features, forms))
 
 
 @pytest.mark.parametrize("to", ["stderr", "stdout"])
