@@ -116,7 +116,9 @@ class Twin(Displayed):
         table = self.check
         apart = table[table["verdict"] == APART]
         tested = len(self.comparisons) > 1
-        held = "" if tested else "; too few decisions for a part to be held out"
+        held = (
+            "" if tested else "; no part was held out: too few decisions came after others were observed for a window"
+        )
         if len(apart):
             names = dict.fromkeys(f"{row.measure} ({row.arm}, {row.part})" for row in apart.itertuples())
             return f"not like the log in {len(names)} of {len(table)} respects: {', '.join(names)}{held}"

@@ -12,6 +12,7 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DataError
 from tpstream.model.events import Kind
 from tpstream.model.units import count_of
+from tpstream.twin.losses import Places, read_lost
 
 WHOLE = 1e-6
 """Ages that are not further from whole numbers are whole."""
@@ -26,6 +27,8 @@ class Recorded:
     table: AgeTable
     sequence: Ints
     """The arm of every decision."""
+    lost: tuple[Places, ...]
+    """Of every arm: the parts that were lost, as decisions and periods of age."""
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +131,9 @@ def read_recorded(log: Log) -> Recorded:
     if not any((arm.amount != 0).any() for arm in table.arms):
         raise DataError(f"{log.path}: no decision paid anything, so that nothing says how decisions pay; add payments")
     name = str(header.scenario.get("name", log.path.stem))
-    found = Recorded(f"twin of {name}", table, log.columns(["arm"], [Kind.PULL])["arm"])
+    pulls = log.columns(["kind", "time", "arm"], [Kind.PULL])
+    lost = read_lost(log, pulls["time"], pulls["arm"], len(header.arms))
+    found = Recorded(f"twin of {name}", table, pulls["arm"], lost)
     check_complete(found, str(log.path))
     return found
 

@@ -13,9 +13,10 @@ from tpstream.model.errors import DataError
 from tpstream.scenario.scenario import Scenario
 from tpstream.twin.arrivals import FittedArrivals, fit_arrivals, round_off
 from tpstream.twin.completion import OWN, complete
+from tpstream.twin.losses import Losses, without_losses
 from tpstream.twin.parametric import fit_payments
 from tpstream.twin.recorded import Recorded
-from tpstream.twin.scenario_text import TomlText, toml_value
+from tpstream.twin.scenario_text import WIDE, TomlText, toml_value
 
 Method = Literal["resampled", "parametric"]
 MOST_TRACES = 20_000
@@ -26,8 +27,11 @@ FEW_DONORS = 50
 """Below so many donors, few decisions tell how open ones go on."""
 SEVERAL = 1.05
 """Payments per paying decision from which on decisions are said to pay several times."""
+WITHIN = ({"kind": "uniform", "high": 1.0}, "a payment comes at any time within its period, as in the log")
 TRACES = ".traces.csv"
 """What the traces are called, behind the name of the scenario."""
+FILE = 'file = "{traces}"'
+"""The line of the scenario in which their name is put."""
 POLICIES = ({"kind": "uniform"}, {"kind": "delayed-ucb1"}, {"kind": "delayed-thompson"}, {"kind": "part-thompson"})
 GAUSSIAN = {"family": "gauss", "variance": "empirical", "prior": "none"}
 SIGNED_POLICIES = (
@@ -52,7 +56,7 @@ class FittedWorld:
 
     def text_for(self, stem: str) -> str:
         """The scenario as a file of this name has it, which its traces begin with, too."""
-        return self.text.replace('file = "{traces}"', f"file = {toml_value(stem + TRACES)}", 1)
+        return self.text.replace(FILE.ljust(WIDE), f"file = {toml_value(stem + TRACES)}".ljust(WIDE), 1)
 
     def write(self, path: Path, *, force: bool = False) -> list[Path]:
         """Write the scenario and its traces beside it; returns the files."""
@@ -90,8 +94,8 @@ def fit_world(recorded: Recorded, source: str, method: Method, seed: int) -> Fit
     toml.table("[arrivals]", arrivals.reason)
     for key, value in arrivals.keys.items():
         toml.key(key, value)
-    for delay in found.delays:
-        toml.table("[[delays]]", found.delay_reason)
+    for delay, reason in found.delays:
+        toml.table("[[delays]]", reason)
         for key, value in delay.items():
             toml.key(key, value)
     for number, policy in enumerate(found.policies):
@@ -140,8 +144,8 @@ class _Payments:
     """Keys of `[rewards]`, their values and reasons."""
     reason: str
     arms: tuple[tuple[tuple[str, Any, str], ...], ...]
-    delays: tuple[dict[str, Any], ...]
-    delay_reason: str
+    delays: tuple[tuple[dict[str, Any], str], ...]
+    """Tables, each with where it comes from."""
     policies: tuple[dict[str, Any], ...]
     head: tuple[tuple[str, Any, str], ...] = ()
     """Keys before the first table."""
@@ -164,10 +168,15 @@ class _Payments:
 def _resampled(recorded: Recorded, seed: int) -> _Payments:
     """Recorded payments, drawn anew; open decisions are completed by donors."""
     tables, sums, reasons, notes = [], [], [], []
+    lost: dict[str, Losses] = {}
     for number, (name, arm) in enumerate(zip(recorded.names, recorded.table.arms, strict=True)):
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        kept = _kept(arm, random)
-        own, pulls = _rows_of(arm, kept), recorded.pulls(number)[kept]
+        losses = without_losses(arm, recorded.lost[number], random)
+        if not (losses.arm.observed == arm.periods).any():
+            raise DataError(f"every decision of arm {name!r} lost something, so that none can complete others")
+        lost[name] = losses
+        kept = _kept(losses.arm, random)
+        own, pulls = _rows_of(losses.arm, kept), recorded.pulls(number)[kept]
         traces = complete(own, random)
         tables.append(_long(name, traces.parts, pulls, np.where(traces.donor == OWN, 0, pulls[traces.donor])))
         sums.append(traces.parts.sum(axis=1))
@@ -198,13 +207,21 @@ def _resampled(recorded: Recorded, seed: int) -> _Payments:
             (("name", name, reason), ("maximum", maximum, "the largest total of any trace, rounded up"))
             for name, reason in zip(recorded.names, reasons, strict=True)
         ),
-        delays=() if whole else ({"kind": "uniform", "high": 1.0},),
-        delay_reason="a payment comes at any time within its period, as in the log",
+        delays=(*(() if whole else (WITHIN,)), *_loss_delays(lost)),
         policies=tuple(SIGNED_POLICIES if signed else POLICIES),
         head=(("span", recorded.table.periods, "periods of age in which a decision may pay"),),
         traces=traces_table,
         notes=(*notes, *(["there are refunds: only policies that take negative rewards can run"] if signed else [])),
     )
+
+
+def _loss_delays(lost: dict[str, Losses]) -> list[tuple[dict[str, Any], str]]:
+    """The delay that loses parts as in the log, with its reason; none where nothing was lost."""
+    delays = {name: one.delay for name, one in lost.items() if one.delay is not None}
+    if not delays:
+        return []
+    shares = ", ".join(f"{lost[name].share:.1%} ({name})" for name in delays)
+    return [({"kind": "by-arm", "arms": delays}, f"of the periods that were observed, lost were: {shares}")]
 
 
 def _kept(arm: ArmAges, random: np.random.Generator) -> Any:
@@ -278,8 +295,7 @@ def _parametric(recorded: Recorded) -> _Payments:
         lines=(("kind", "conversion", "a decision pays once or never"),),
         reason="by a few parameters for each arm (docs/twin.md)",
         arms=tuple(arms),
-        delays=({"kind": "by-arm", "arms": delays},),
-        delay_reason="the age of the first payment, by censored likelihood",
+        delays=(({"kind": "by-arm", "arms": delays}, "the age of the first payment, by censored likelihood"),),
         policies=tuple(POLICIES[:3]),
         head=(
             ("span", 1, "a decision pays once"),
