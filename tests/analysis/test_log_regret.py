@@ -10,8 +10,9 @@ from hypothesis import given, settings, strategies as st
 from strategies import scenarios
 from studies import read_lines, small
 from tampering import Line, place_of, write_lines
+from trials import trial_keys
 
-from tpstream import Scenario, log_regret, read_log, simulate
+from tpstream import Scenario, compare, log_regret, read_log, simulate
 from tpstream.analysis.intervals import t_interval
 from tpstream.figures.logs import log_regret_figure
 from tpstream.model.errors import LogError
@@ -211,3 +212,27 @@ def test_the_figure_is_drawn(folder: Path, tmp_path: Path, *, only_pulls: bool) 
     log_regret_figure(second, result, log_rounds=True)
     assert first.read_bytes() == second.read_bytes()
     assert len(first.read_bytes()) > 10_000
+
+
+def test_stopped_trials_reach_the_horizon(tmp_path: Path) -> None:
+    """Curves go on to the horizon: of a stopped trial they stay where it ended, as in a comparison."""
+    scenario = Scenario(**trial_keys())
+    study = compare(scenario, ["uniform"], runs=4, seed=1, logs=tmp_path)
+    result = log_regret(tmp_path)
+    account = result.accounts["uniform"]
+    pulls = account.counts.sum(axis=2)
+    assert result.rounds[-1] == scenario.horizon
+    assert 0 < np.count_nonzero(pulls[:, -1] < scenario.horizon) < 4, "some are stopped, some are not"
+    np.testing.assert_allclose(result.regret("uniform")[:, -1], study.regret("uniform")[:, -1])
+    assert any("stopped at a look" in note for note in result.notes)
+    for run in range(4):
+        frame = read_log(next(tmp_path.glob(f"*run-{run:03}*"))).frame()
+        decided, paid = frame[frame["kind"] == "pull"], frame[frame["kind"] == "partial"]
+        regret = (result.means.max() - result.means[decided["arm"].to_numpy(dtype=int)]).sum()
+        assert result.regret("uniform")[run, -1] == pytest.approx(regret)
+        if len(decided) < scenario.horizon:  # everything has arrived when the curves end
+            expected = len(decided) * result.means.max() - paid["value"].sum()
+            assert result.shortfall("uniform")[run, -1] == pytest.approx(expected)
+    np.testing.assert_allclose(result.shares("uniform").sum(axis=1), 1.0)
+    only = log_regret(tmp_path, only_pulls=True)
+    np.testing.assert_allclose(only.regret("uniform"), result.regret("uniform"))

@@ -10,9 +10,11 @@ import pytest
 from tpstream import Scenario, compare, read_log, replay, simulate
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, ScenarioError
+from tpstream.model.events import Events, Kind
 from tpstream.model.numba_support import compiled
-from tpstream.model.world import Problem
-from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.model.world import Problem, Purpose, open_stream
+from tpstream.policies.base import Parameters, PythonPolicy, SharedPolicy
+from tpstream.policies.path_prior import PathPrior, default_prior
 
 KEYS: dict[str, Any] = {
     "name": "responses",
@@ -69,22 +71,51 @@ HEARING = SharedPolicy(
 )
 
 
+class HearingObject:
+    """The same as an ordinary Python object; it also keeps the late parts that it hears."""
+
+    def __init__(self, problem: Problem, parameters: Parameters, stream: np.random.Generator) -> None:  # noqa: ARG002
+        self.problem, self.stream = problem, stream
+        self.sums = np.zeros(problem.arms)
+        self.late: list[float] = []
+
+    def hear(self, events: Events) -> None:
+        """Add up parts and totals."""
+        for kind, arm, value in zip(events.kind.tolist(), events.arm.tolist(), events.value.tolist(), strict=True):
+            if kind in (Kind.PARTIAL, Kind.CLOSED):
+                self.sums[arm] += value
+            elif kind == Kind.LATE:
+                self.late.append(value)
+
+    def decide(self, round: int) -> int:
+        """Mostly the arm of which more was heard."""
+        if self.stream.random() < 0.3:
+            return round % 2
+        return 0 if self.sums[0] > self.sums[1] else 1
+
+    def indices(self) -> Floats:
+        """There are none."""
+        return np.full(self.problem.arms, np.nan)
+
+
+OBJECT = PythonPolicy("hearing-object", Parameters, HearingObject)
+DESIGNS: list[tuple[dict[str, Any], list[float], list[float]]] = [
+    ({"endpoint": "last"}, [0, 0, 1], [0, 0, 0]),
+    ({"weights": [0.5, 0, 2]}, [0.5, 0, 2], [0, 0, 0]),
+    ({"direction": "lower"}, [-1, -1, -1], [1, 1, 1]),
+    ({"direction": "lower", "endpoint": "last"}, [0, 0, -1], [0, 0, 1]),
+    ({"direction": "lower", "weights": [-1, 0, 1]}, [1, 0, -1], [0, 0, 0]),
+]
+"""Designs, with the scale and the shift of what is heard of each part."""
+
+
 def trial(**design: Any) -> Scenario:
     """The trial with this design."""
     never = {"kind": "superiority", "method": "z", "threshold": 9}
     return Scenario(**KEYS, trial={"control": "standard", "rules": [never], **design})
 
 
-@pytest.mark.parametrize(
-    ("design", "scale", "shift"),
-    [
-        ({"endpoint": "last"}, [0, 0, 1], [0, 0, 0]),
-        ({"weights": [0.5, 0, 2]}, [0.5, 0, 2], [0, 0, 0]),
-        ({"direction": "lower"}, [-1, -1, -1], [1, 1, 1]),
-        ({"direction": "lower", "endpoint": "last"}, [0, 0, -1], [0, 0, 1]),
-        ({"direction": "lower", "weights": [-1, 0, 1]}, [1, 0, -1], [0, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("design", "scale", "shift"), DESIGNS)
 def test_what_is_heard(design: dict[str, Any], scale: list[float], shift: list[float], tmp_path: Path) -> None:
     """The sums that a policy hears are those of scaled and shifted parts that were credited, on both engines."""
     scenario = trial(**design)
@@ -127,11 +158,108 @@ def test_the_problem_is_that_of_the_endpoint() -> None:
 @pytest.mark.parametrize(
     ("policy", "complaint"),
     [
-        ("ucb1", "is shown the whole reward of a pull, which the endpoint of this trial is not for"),
+        ("ucb1", "is shown the whole reward of a pull, which is not the endpoint of this trial"),
         ("tp-ucb-fr", "groups are not known for these rewards"),
+        ("tp-ucb-fr:groups=3", "groups = 3 are taken to pay alike, and parts count unequally.*give it caps, or"),
+        ("group-thompson:groups=3", "groups = 3 are taken to pay alike.*this trial; set groups = 1"),
     ],
 )
 def test_policies_that_do_not_fit(policy: str, complaint: str) -> None:
     """A clairvoyant policy, and one that assumes equal groups, are refused with a line."""
     with pytest.raises((PolicyError, ScenarioError), match=complaint):
         simulate(trial(endpoint="last"), policy)
+
+
+def test_policies_that_are_told_of_unequal_groups() -> None:
+    """Caps say what each group pays at most; one group pays whatever the endpoint is."""
+    for policy in ("tp-ucb-fr:groups=3,caps=[0, 0, 1]", "tp-ucb-fr:groups=1"):
+        assert len(simulate(trial(endpoint="last"), policy).arms) == 60
+
+
+@pytest.mark.parametrize(("design", "scale", "shift"), DESIGNS)
+def test_python_policies_hear_the_same(
+    design: dict[str, Any], scale: list[float], shift: list[float], tmp_path: Path
+) -> None:
+    """An ordinary object decides as the compiled policy that adds up the same, its log replays, and late parts fit."""
+    made: list[HearingObject] = []
+
+    def create(*given: Any) -> HearingObject:
+        made.append(HearingObject(*given))
+        return made[-1]
+
+    scenario = trial(**design).with_(window=4.5)
+    run = simulate(scenario, PythonPolicy("object", Parameters, create), engine="simpy", log=tmp_path / "run.jsonl")
+    assert run.arms.tolist() == simulate(scenario, HEARING, engine="compiled").arms.tolist()
+    events = run.events()
+    late = events[events["kind"] == "late"]
+    parts = late["part"].to_numpy() - 1
+    assert len(late) > 0
+    np.testing.assert_allclose(made[0].late, np.array(scale)[parts] * late["value"] + np.array(shift)[parts])
+    assert made[0].problem.maxima.tolist() == pytest.approx(scenario.problem().heard().maxima.tolist(), nan_ok=True)
+    assert replay(tmp_path / "run.jsonl", OBJECT).equal
+
+
+PRIOR = PathPrior(
+    mean=(0.2, 0.5, 0.4),
+    covariance=((0.05, 0.02, 0.01), (0.02, 0.06, 0.03), (0.01, 0.03, 0.04)),
+    noise=((0.2, 0.05, 0.03), (0.05, 0.25, 0.1), (0.03, 0.1, 0.2)),
+)
+
+
+def literal_draw(prior: PathPrior, weights: Floats, seen: list[dict[int, float]], normal: float) -> float:
+    """A draw from N(w'm, w'Cw), m and C the posterior of the path given the means of the parts of these pulls."""
+    mu, sigma, noise = (np.array(one) for one in (prior.mean, prior.covariance, prior.noise))
+    known = [part for part in range(3) if any(part in pull for pull in seen)]
+    values = {part: [pull[part] for pull in seen if part in pull] for part in known}
+    surprise = np.array([np.mean(values[part]) - mu[part] for part in known])
+    spread = np.empty((len(known), len(known)))
+    for row, one in enumerate(known):
+        for column, other in enumerate(known):
+            both = sum(one in pull and other in pull for pull in seen)
+            spread[row, column] = sigma[one, other] + noise[one, other] * both / len(values[one]) / len(values[other])
+    gain = sigma[:, known] @ np.linalg.inv(spread)
+    mean, covariance = mu + gain @ surprise, sigma - gain @ sigma[known]
+    return float(weights @ mean + np.sqrt(weights @ covariance @ weights) * normal)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own prior", "default prior"])
+@pytest.mark.parametrize(("design", "scale", "shift"), DESIGNS)
+def test_progressive_thompson_weighs_the_path(
+    design: dict[str, Any],
+    scale: list[float],
+    shift: list[float],
+    own: bool,  # noqa: FBT001
+    tmp_path: Path,
+) -> None:
+    """It hears what was paid, and every index is a draw from the posterior of the weighted path, literally."""
+    if not own and np.min(design.get("weights", 0)) < 0:
+        pytest.skip("the default prior needs an endpoint with a maximum")
+    prior, unit = (PRIOR, 1.0) if own else (default_prior(3), 3.0)
+    given = {"prior": PRIOR.model_dump(mode="json")} if own else {}
+    scenario, path = trial(**design), tmp_path / "run.jsonl"
+    simulate(
+        scenario, {"kind": "progressive-thompson", "ties": "first", **given}, log=path, log_detail="indices", seed=4
+    )
+    stream = open_stream(4, 0, Purpose.POLICY)
+    seen: dict[int, tuple[int, dict[int, float]]] = {}
+    for event in read_log(path).events():
+        if event.kind == "pull":
+            for arm in (0, 1):
+                pulls = [{part: x / unit for part, x in parts.items()} for one, parts in seen.values() if one == arm]
+                draw = unit * literal_draw(prior, np.array(scale), pulls, stream.standard_normal())
+                assert event.indices[arm] == pytest.approx(draw + sum(shift), abs=1e-9)
+            seen[event.pull] = (event.arm, {})
+        elif event.kind == "partial":
+            seen[event.pull][1][event.part - 1] = event.value
+    assert replay(path).equal
+
+
+def test_coordinates_that_join_unequal_parts() -> None:
+    """Groups of progressive-thompson join parts of equal weight; of closed pulls it hears the endpoint."""
+    scenario = trial(endpoint="last").with_(visits=[1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(PolicyError, match=r"join parts with different weights.*set groups = 4"):
+        simulate(scenario, "progressive-thompson:groups=2")
+    equal = scenario.with_(trial={"control": "standard", "weights": [1, 1, 3, 3]})
+    assert len(simulate(equal, "progressive-thompson:groups=2").arms) == 60
+    closed = simulate(scenario, "progressive-thompson:hears=closed", engine="compiled")
+    assert closed.arms.tolist() == simulate(scenario, "progressive-thompson:hears=closed", engine="simpy").arms.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from parity import different_event
-from trials import WRITING, trial_keys, trials
+from trials import SUPERIOR, WRITING, trial_keys, trials
 
 from tpstream import Scenario, compare, read_log, simulate
 from tpstream.engines import simpy_clock, simpy_engine
@@ -136,3 +136,39 @@ def test_a_policy_that_cannot_drop_arms_is_refused() -> None:
     keys = trial_keys(visits=[1.0])  # the endpoint is all that is paid, else ordinary objects are refused anyway
     with pytest.raises(PolicyError, match="cannot leave out arms that this trial may close"):
         simulate(Scenario(**keys), PythonPolicy("stubborn", Parameters, Stubborn))
+
+
+class Stays:
+    """Always gives the first arm, and is not told which ones are open."""
+
+    def __init__(self, problem: Problem, *_: Any) -> None:
+        self.arms = problem.arms
+
+    def hear(self, events: Events) -> None:
+        """Learn nothing."""
+
+    def decide(self, round: int) -> int:  # noqa: ARG002
+        """The first arm."""
+        return 0
+
+    def indices(self) -> Floats:
+        """There are none."""
+        return np.full(self.arms, np.nan)
+
+
+@pytest.mark.parametrize("policy", ["oracle", PythonPolicy("stays", Parameters, Stays)], ids=["oracle", "object"])
+def test_a_study_refuses_policies_that_keep_arms_before_the_first_run(
+    policy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No run is begun: one line says which policies can leave out arms that a look closes."""
+    scenario = Scenario(**trial_keys())
+    monkeypatch.setattr("tpstream.run.loop._run_policies_in_turn", None)  # a run that is begun fails otherwise
+    with pytest.raises(PolicyError, match=r"cannot leave out arms that this trial may close; use one of .*gittins"):
+        compare(scenario, ["uniform", policy], runs=2)
+
+
+def test_a_policy_that_keeps_arms_may_run_where_none_is_closed() -> None:
+    """With two arms a rule ends the trial instead."""
+    keys = trial_keys()
+    keys["arms"], keys["trial"] = keys["arms"][:2], keys["trial"] | {"rules": [SUPERIOR]}
+    assert len(compare(Scenario(**keys), ["oracle"], runs=1).records["oracle"]) == 1

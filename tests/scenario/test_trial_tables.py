@@ -289,6 +289,10 @@ def test_a_bad_design_gets_a_line(case: str) -> None:
             {**NORMAL, "trial": {"dropouts": "failure"}},
             "trial.dropouts: there is no worst value of an endpoint without bounds",
         ),
+        (
+            {"window": 5.0, "default_reward": 0.0},
+            "default_reward: trial.dropouts says what a missing part counts; leave it out",
+        ),
         ({"trial": {"rulez": []}}, "trial.rulez: unknown key (did you mean 'rules'?)"),
         (
             {"trial": {"looks": {"values": [1], "analysys": "x"}}},

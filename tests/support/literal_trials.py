@@ -78,7 +78,7 @@ def tell(run: dict[str, Any], setting: Setting) -> Told:
 def literal(runs: list[dict[str, Any]], setting: Setting, arms: Sequence[str]) -> dict[tuple[str, str], float]:
     """Every characteristic, by arm (empty: of the trial) and measure; quartiles are left out."""
     told = [tell(run, setting) for run in runs]
-    found = {("", name): value for name, value in {**decisions(told, setting), **amounts(runs)}.items()}
+    found = {("", name): value for name, value in {**decisions(told, setting), **amounts(runs, setting)}.items()}
     if len(setting.best) < len(arms):
         found |= {("", name): value for name, value in about_the_best(told, setting).items()}
     found |= {("", f"selected_{name}"): value for name, value in selected(told, setting).items()}
@@ -112,20 +112,21 @@ def differs(told: Told, other: str) -> bool:
     return (told.decision, told.chosen) != (int(run[f"{other}_conclusion"]), int(run[f"{other}_selected"]))
 
 
-def amounts(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Means and spreads of sizes, durations, overruns and successes."""
+def amounts(runs: list[dict[str, Any]], setting: Setting) -> dict[str, float]:
+    """Means and spreads of sizes, durations, overruns and successes, or events."""
+    summed, rate = ("successes", "success_rate") if setting.higher else ("events", "event_rate")
     quantities = {
         "patients": [float(sum(run["patients"])) for run in runs],
         "duration": [float(run["duration"]) for run in runs],
         "overrun": [float(run["overrun"]) for run in runs],
-        "successes": [float(sum(run["outcome_sum"])) for run in runs],
+        summed: [float(sum(run["outcome_sum"])) for run in runs],
     }
     found = {}
     for name, values in quantities.items():
         found |= {name: fmean(values), f"{name}_sd": stdev(values), f"{name}_median": median(values)}
         found |= {f"{name}_min": min(values), f"{name}_max": max(values)}
-    pairs = zip(quantities["successes"], quantities["patients"], strict=True)
-    return {**found, "success_rate": fmean(one / many for one, many in pairs)}
+    pairs = zip(quantities[summed], quantities["patients"], strict=True)
+    return {**found, rate: fmean(one / many for one, many in pairs)}
 
 
 def about_the_best(told: list[Told], setting: Setting) -> dict[str, float]:
@@ -148,7 +149,7 @@ def of_arm(told: list[Told], setting: Setting, arm: int) -> dict[str, float]:
         "selected": fmean(one.chosen == arm for one in told),
         "patients": fmean(float(one.run["patients"][arm]) for one in told),
         "share": fmean(float(one.run["patients"][arm]) / float(sum(one.run["patients"])) for one in told),
-        "successes": fmean(float(one.run["outcome_sum"][arm]) for one in told),
+        "successes" if setting.higher else "events": fmean(float(one.run["outcome_sum"][arm]) for one in told),
     }
     found |= {word: fmean(one.reasons[arm] == code for one in told) for code, word in WORDS.items() if code != 5}
     if arm in setting.claimable:

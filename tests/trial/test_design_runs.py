@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from command import Command, tpstream
 
-from tpstream import Scenario, Truths, calibrate, read_study, simulate, tell_trial, trial
+from tpstream import Scenario, Truths, calibrate, read_study, read_trial, simulate, tell_trial, trial
 from tpstream.experiment.store import Store
 from tpstream.log.sinks import MemorySink
-from tpstream.model.errors import ScenarioError, StudyError
+from tpstream.model.errors import LogError, ScenarioError, StudyError
 from tpstream.model.events import Events, Kind
 from tpstream.trial.designs import OperatingCharacteristics
 
@@ -246,3 +246,75 @@ def test_designs_that_cannot_be_compared(file: Path, strict: Scenario) -> None:
         trial(file, runs=1, truths=Truths(null=True), logs="x")
     with pytest.raises(StudyError, match="has no design"):
         trial([file, "lottery-all"], runs=1)
+
+
+def test_logs_give_the_operating_characteristics_again(file: Path, tmp_path: Path) -> None:
+    """The logs of a design's trials give all of its tables; those of several seeds, and torn ones, are refused."""
+    result = trial(file, runs=6, seed=3, logs=tmp_path / "logs")
+    again = read_trial(tmp_path / "logs")
+    assert isinstance(again, OperatingCharacteristics)
+    for name, table in result.tables().items():
+        assert again.tables()[name].equals(table), name
+    assert again.tell(2) == result.tell(2)
+    assert len(again.report().text) > 10_000
+    two = trial(file, ["uniform", "permuted-blocks"], runs=2, seed=3, logs=tmp_path / "two")
+    order = ["design", "arm", "measure"]  # logs are read in the order of their names
+    one, other = (found.table().sort_values(order, ignore_index=True) for found in (two, read_trial(tmp_path / "two")))
+    assert one.equals(other)
+    place = tmp_path / "other.jsonl"
+    simulate(Scenario.load(file), "uniform", seed=4, run=9, log=place)
+    with pytest.raises(LogError, match="give logs of one seed"):
+        read_trial([tmp_path / "logs", place])
+    lines = place.read_text(encoding="utf-8").splitlines(keepends=True)
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    with pytest.raises(LogError, match="is not over"):
+        read_trial(torn)
+
+
+def test_where_low_values_are_good_the_sum_is_of_events(file: Path) -> None:
+    """What is added up is called events, and nothing is called a success."""
+    scenario = Scenario.load(file)
+    lower = scenario.with_(trial={**scenario.resolved()["trial"], "direction": "lower"})
+    result = trial(lower, runs=4, seed=3)
+    assert isinstance(result, OperatingCharacteristics)
+    sums = result.trials[0].measures["outcome_sum"]
+    assert result.value("events").value == sums.sum(axis=1).mean()
+    assert result.value("event_rate").value == (sums.sum(axis=1) / result.trials[0].size).mean()
+    assert result.value("events", arm="new").value == sums[:, 1].mean()
+    assert not result.table()["measure"].str.startswith("success").any()
+    assert result.results()["successes"].isna().all()
+    assert result.results()["events"].tolist() == sums.sum(axis=1).tolist()
+    higher = trial(scenario, runs=2, seed=3)
+    assert not higher.table()["measure"].str.startswith("event").any()
+
+
+def test_an_interrupted_calibration_goes_on(file: Path, tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished trials are kept, the same command does the rest, a third one none; the result is that of one call."""
+    whole = calibrate(file, "type1=0.1", runs=20, confirm=10, seed=5)
+    keep, kept = Store.keep, [0]
+
+    def keep_and_stop(store: Store, results: Any) -> None:
+        keep(store, results)
+        kept[0] += len(results)
+        raise KeyboardInterrupt
+
+    words = ("calibrate", str(file), "--target", "type1=0.1", "--runs", 20, "--confirm", 10, "--seed", 5, "--jobs", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "keep", keep_and_stop)
+        stopped = tpstream(*words, "--quiet", "--out", "out")
+    assert stopped.code == 130
+    assert f"{kept[0]} of " in stopped.err
+    assert "the same command goes on from there" in stopped.err
+    first = kept[0]
+
+    def keep_and_count(store: Store, results: Any) -> None:
+        keep(store, results)
+        kept[0] += len(results)
+
+    monkeypatch.setattr(Store, "keep", keep_and_count)
+    found = json.loads(tpstream(*words, "--json", "--out", "out").out)
+    assert (found["value"], kept[0]) == (whole.value, 30)
+    assert 0 < first < 30
+    assert json.loads(tpstream(*words, "--json", "--out", "out").out) == found
+    assert kept[0] == 30

@@ -12,7 +12,8 @@ from tpstream.looks.design import Design, Looks, Rule
 from tpstream.looks.words import design_sentences
 from tpstream.model.errors import StudyError, UnknownNameError
 from tpstream.trial import design_rows as rows
-from tpstream.trial.calibrate import Crossings, full_key, read_target
+from tpstream.trial.calibrate import full_key, read_target
+from tpstream.trial.crossings import Crossings
 from tpstream.trial.design_figure import allocation_over_time, conclusions_over_time
 from tpstream.trial.design_report import examples
 

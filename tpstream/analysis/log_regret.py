@@ -3,12 +3,13 @@
 After round t, with mu* the largest mean of an arm and mu_i that of the arm pulled in round i:
 
 - pseudo-regret: the sum over rounds i <= t of mu* - mu_i; what was lost in expectation, counted at the pull;
-- shortfall: t mu* minus what was earned; how much less was credited than if every pull had been of the best arm and
-  had paid its mean at once;
+- shortfall: the number of pulls so far times mu* minus what was earned; how much less was credited than if every pull
+  had been of the best arm and had paid its mean at once;
 - outstanding: the sum over pulls that are open after round t of mu_i minus what they were credited with so far; what is
   still to come, in expectation.
 
 So shortfall = pseudo-regret + outstanding + luck, where luck is the sum over closed pulls of mu_i minus what they paid.
+In a trial that was stopped nothing is pulled any more: after the stop its curves stay where they ended.
 What was earned and what is outstanding is found as in analysis/money.py, also where rewards are not money.
 """
 
@@ -113,8 +114,8 @@ class LogRegret(PolicyTables):
 
     def shortfall(self, policy: str) -> Floats | None:
         """How much less was earned than the best arm pays on average, of every run at every checkpoint."""
-        earned = self.accounts[policy].earned
-        return None if earned is None else self.rounds * self.means.max() - earned
+        account = self.accounts[policy]
+        return None if account.earned is None else account.counts.sum(axis=2) * self.means.max() - account.earned
 
     def intervals(self, policy: str) -> dict[str, Interval]:
         """Mean and 95 % interval over runs, by the name of the curve; that of regret is cut at what is possible."""
@@ -175,14 +176,16 @@ class LogRegret(PolicyTables):
 
     def shares(self, policy: str) -> Floats:
         """The share of each arm (last axis) in all pulls so far, over all runs, at every checkpoint."""
-        shares: Floats = self.accounts[policy].counts.mean(axis=0) / self.rounds[:, np.newaxis]
+        pulls = self.accounts[policy].counts.sum(axis=0)
+        shares: Floats = pulls / pulls.sum(axis=1, keepdims=True)
         return shares
 
 
 def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pulls: bool = False) -> LogRegret:
     """Compute the regret of every policy from logs alone.
 
-    All curves end where the shortest log does; the last round of a torn log is not whole and does not count.
+    All curves end where the shortest log does; the last round of a torn log is not whole and does not count. The curves
+    of a trial that a look stopped go on to the horizon, and stay where they ended.
 
     Parameters
     ----------
@@ -273,9 +276,18 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]
         pulls = int(curves.counts.sum())
         np.cumsum(curves.counts, axis=0, out=curves.counts)
     reach = int(np.searchsorted(rounds, pulls if log.complete else pulls - 1, side="right"))
+    if log.complete and was_stopped(log):
+        reach = len(rounds)
     if reach == 0:
         raise LogError(f"{log.path}: has no whole round ({log.truncated or 'no decision'}); leave it out")
     return curves, reach
+
+
+def was_stopped(log: Log) -> bool:
+    """Whether a look of a trial ended it: the log says of every arm that it was closed."""
+    if not log.header.scenario.get("trial"):
+        return False
+    return len(np.unique(log.columns(["arm"], [Kind.STOPPED])["arm"])) == len(log.header.arms)
 
 
 def _check_numbers(log: Log, what: str, numbers: Ints, first: int, last: int) -> None:
@@ -309,4 +321,8 @@ def _notes(found: WorldLogs, without_deliveries: list[Log], last: int) -> tuple[
     notes += [f"{log.path}: {log.truncated}" for logs in found.logs.values() for log in logs if not log.complete]
     if last < horizon:
         notes.append(f"curves end at round {last} of {horizon}")
+    stopped = sum(was_stopped(log) for logs in found.logs.values() for log in logs if log.complete)
+    if stopped:
+        runs = sum(len(logs) for logs in found.logs.values())
+        notes.append(f"{stopped} of {counted(runs, 'trial')} stopped at a look; their curves stay where they ended")
     return tuple(notes)

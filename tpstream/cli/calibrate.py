@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, read_numbers
-from tpstream.cli.options import LimitFlags, OutputFlags, SettingStudyFlags, option
-from tpstream.cli.output import print_json, print_table, show_progress
+from tpstream.cli.options import FolderFlags, LimitFlags, OutputFlags, SettingStudyFlags, option
+from tpstream.cli.output import print_json, print_table
+from tpstream.cli.study import prepared
 from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def calibrate(
     between: Annotated[
         str | None, option("--between A,B", "Where a bisection looks for it.", default="by the kind of rule")
     ] = None,
+    folder: FolderFlags,
     limits: LimitFlags,
     output: OutputFlags,
 ) -> None:
@@ -62,7 +64,7 @@ def calibrate(
     scenario, ends, truths = study.load(), read_numbers("--between", between), truth.truths()
     if between is not None and not (len(ends) == 2 and ends[0] < ends[1]):  # noqa: PLR2004 (two ends)
         raise StudyError(f"--between {between}: give a lower and an upper end, as in 0.9,0.999")
-    with show_progress(scenario.name, show=output.progress) as progress:
+    with prepared(scenario.name, folder, output) as keywords:
         found = module.calibrate(
             scenario,
             target,
@@ -71,8 +73,8 @@ def calibrate(
             confirm=confirm,
             truths=None if truths.plain else replace(truths, given=False),
             between=(ends[0], ends[1]) if ends else None,
-            progress=progress,
             **study.keywords(),
+            **keywords,
             **limits.keywords(),
         )
     _show_calibration(found, output)

@@ -72,6 +72,11 @@ class Endpoint:
     signed: bool
     """Whether what is heard may be negative."""
 
+    @property
+    def even(self) -> bool:
+        """Whether all parts have the same weight."""
+        return bool((self.scale == self.scale[0]).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -128,10 +133,8 @@ class Problem:
         if self.endpoint is None:
             return self
         one = self.endpoint
-        even = bool((one.scale == one.scale[0]).all())  # else groups do not pay equal shares of the maximum
-        return replace(
-            self, maxima=one.maxima, means=one.means, signed=one.signed, groups=self.groups if even else None
-        )
+        groups = self.groups if one.even else None  # else groups do not pay equal shares of the maximum
+        return replace(self, maxima=one.maxima, means=one.means, signed=one.signed, groups=groups)
 
     def without_means(self) -> "Problem":
         """The same problem for a policy that does not know the means."""

@@ -73,9 +73,21 @@ class GroupParameters(IndexParameters):
 
     groups: int | None = Field(None, ge=1, description="groups the policy assumes; default: the environment's")
 
+    @property
+    def unequal(self) -> bool:
+        """Whether the policy is told how much each group pays at most, so that groups need not pay alike."""
+        return False
+
     def assumed_groups(self, problem: Problem) -> int:
-        """The number of groups in this world."""
-        return problem.assumed_groups(self.groups)
+        """The number of groups in this world; raises if they are taken to pay alike and do not."""
+        groups = problem.assumed_groups(self.groups)
+        if groups > 1 and not self.unequal and problem.endpoint is not None and not problem.endpoint.even:
+            caps = "give it caps, or " if "caps" in type(self).model_fields else ""
+            raise PolicyError(
+                f"groups = {groups} are taken to pay alike, and parts count unequally in the endpoint of this trial; "
+                f"{caps}set groups = 1"
+            )
+        return groups
 
 
 def groups_of(parameters: BaseModel, problem: Problem) -> int:
@@ -163,6 +175,9 @@ class SharedPolicy:
         handlers it has. It has the same name.
     measures : callable, optional
         `(state) -> mapping`: numbers by name that the policy reports at the end of a run.
+    weighs : bool
+        Whether the policy takes the weights of a trial's endpoint from `problem.endpoint` itself, and hears parts as
+        they were paid. Others hear weighted parts.
 
     Examples
     --------
@@ -203,6 +218,7 @@ class SharedPolicy:
     variant: "Callable[[Any], SharedPolicy] | None" = None
     measures: Callable[[Any], Mapping[str, float]] | None = None
     on_look: Callable[[Any, int], None] | None = None
+    weighs: bool = False
 
     @property
     def needs_parts(self) -> bool:
@@ -276,9 +292,8 @@ PolicyForm = SharedPolicy | PythonPolicy
 
 def told_problem(form: PolicyForm, problem: Problem) -> Problem:
     """What a policy is told about the world: of a trial its endpoint, and the arms' means only if it may know them."""
-    if problem.endpoint is not None:
-        why = "is shown the whole reward of a pull" if form.clairvoyant else "is an ordinary Python object"
-        if form.clairvoyant or not isinstance(form, SharedPolicy):
-            raise PolicyError(f"policy {form.name!r} {why}, which the endpoint of this trial is not for; use another")
-    heard = problem.heard()
+    if problem.endpoint is not None and form.clairvoyant:
+        why = "is shown the whole reward of a pull, which is not the endpoint of this trial"
+        raise PolicyError(f"policy {form.name!r} {why}; use another")
+    heard = problem if isinstance(form, SharedPolicy) and form.weighs else problem.heard()
     return heard if form.knows_means else heard.without_means()

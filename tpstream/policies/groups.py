@@ -69,6 +69,11 @@ class CapParameters(GroupParameters):
                 raise ValueError(f"caps: {len(self.caps)} shares for {self.groups} groups; give one for each group")
         return self
 
+    @property
+    def unequal(self) -> bool:
+        """Whether caps say how much each group pays at most."""
+        return self.caps is not None
+
     def assumed_groups(self, problem: Problem) -> int:
         """The number of groups in this world, for which there must be as many shares."""
         groups = super().assumed_groups(problem)

@@ -64,7 +64,7 @@ def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, l
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """Which handlers the policy has, with nothing remembered so far."""
     groups = groups_of(parameters, problem) if policy.on_group else 1
-    endpoint, nothing = problem.endpoint, np.zeros(0)
+    endpoint, nothing = None if policy.weighs else problem.endpoint, np.zeros(0)
     return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,

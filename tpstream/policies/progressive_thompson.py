@@ -1,9 +1,11 @@
 """Progressive Thompson: Thompson sampling with a normal prior over an arm's whole path, updated by every part.
 
 "Impatient bandits" (McDonald et al. 2023): parts that are delivered early tell of later ones through the prior. A part,
-or a group of parts, that is lost is not seen, and the posterior is that of what was seen. `hears` restricts it to the
-baselines of that paper: "first" hears the first group only (a proxy), "closed" only what closed pulls paid (a lost part
-counts as zero), "pull" is shown the whole reward at the pull, as no real policy can be.
+or a group of parts, that is lost is not seen, and the posterior is that of what was seen. In a trial, parts are heard
+as they were paid, and draws are of the endpoint: with the weights w of the parts, from N(w'm, w'Cw).
+
+`hears` restricts it to the baselines of that paper: "first" hears the first group only (a proxy), "closed" only what
+closed pulls paid (a lost part counts as zero), "pull" is shown the whole reward at the pull, as no real policy can be.
 """
 
 import math
@@ -48,12 +50,42 @@ class ProgressiveParameters(GroupParameters):
 
     def assumed_groups(self, problem: Problem) -> int:
         """The number of coordinates in this world; a prior says how many it has."""
-        given = problem.groups or problem.span if self.groups is None else self.groups
+        given = self.groups
+        if given is None:
+            given = problem.groups or problem.span
+            if not self._even_in(problem, given):
+                given = problem.span
         groups = problem.assumed_groups(given)
+        if not self._even_in(problem, groups):
+            raise PolicyError(
+                f"groups = {groups} join parts with different weights in the endpoint of this trial; "
+                f"set groups = {problem.span}"
+            )
         if isinstance(self.prior, PathPrior) and len(self.prior.mean) != groups:
             size = len(self.prior.mean)
             raise PolicyError(f"prior: has {size} coordinates for {groups} groups; set groups = {size}")
         return groups
+
+    def _even_in(self, problem: Problem, groups: int) -> bool:
+        """Whether the parts of each group have the same weight, where the weights of a trial's endpoint matter."""
+        if problem.endpoint is None or not self.weighs or problem.span % groups:
+            return True
+        weights = problem.endpoint.scale.reshape(groups, -1)
+        return bool((weights == weights[:, :1]).all())
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the coordinates are parts as they were paid, which a trial's endpoint weighs.
+
+        With the default prior, one that hears only closed pulls takes the endpoint for the reward.
+        """
+        return self.hears != "closed" or self.prior is not None
+
+    def weights(self, problem: Problem, groups: int) -> tuple[Floats, float]:
+        """What each coordinate counts in what is to be large, and what is added to their sum."""
+        if problem.endpoint is None or not self.weighs:
+            return np.ones(groups), 0.0
+        return problem.endpoint.scale.reshape(groups, -1)[:, 0], float(problem.endpoint.shift.sum())
 
     def resolved(self, folder: Path) -> "ProgressiveParameters":
         """The same with the prior of the file that is named, if one is."""
@@ -70,11 +102,13 @@ class ProgressiveState(NamedTuple):
     covariance: Floats
     noise: Floats
     reach: Floats
-    """Sigma 1: the covariance of each coordinate with the sum."""
+    """Sigma w: the covariance of each coordinate with what is to be large; w = 1 but for a trial's endpoint."""
     whole_mean: float
-    """1'mu."""
+    """w'mu."""
     whole_variance: float
-    """1'Sigma1."""
+    """w'Sigma w."""
+    offset: float
+    """What is added to it: where low values are good, what the largest ones sum to."""
     random_ties: bool
     indices: Floats
     counts: Ints
@@ -109,16 +143,22 @@ def init(problem: Problem, parameters: ProgressiveParameters) -> ProgressiveStat
         return init(problem, parameters.resolved(Path()))
     prior = default_prior(groups) if parameters.prior is None else parameters.prior
     mean, covariance, noise = np.array(prior.mean), np.array(prior.covariance), np.array(prior.noise)
-    if parameters.hears in ("closed", "pull"):  # a single coordinate: the cumulative reward
-        mean, covariance, noise = mean.sum(keepdims=True), covariance.sum(keepdims=True), noise.sum(keepdims=True)
+    weights, offset = parameters.weights(problem, groups)
+    if parameters.hears in ("closed", "pull"):  # a single coordinate: the cumulative reward, or the endpoint
+        mean, covariance, noise = (
+            (weights * mean).sum(keepdims=True),
+            *(_whole(one, weights) for one in (covariance, noise)),
+        )
+        weights = np.ones(1)
     size = len(mean)
     return ProgressiveState(
         mean=mean,
         covariance=covariance,
         noise=noise,
-        reach=covariance.sum(axis=1),
-        whole_mean=float(mean.sum()),
-        whole_variance=float(covariance.sum()),
+        reach=(covariance * weights).sum(axis=1),
+        whole_mean=float((weights * mean).sum()),
+        whole_variance=float(_whole(covariance, weights).sum()),
+        offset=offset,
         random_ties=parameters.ties == "random",
         indices=np.zeros(arms),
         counts=np.zeros(arms * size, dtype=np.int64),
@@ -133,6 +173,12 @@ def init(problem: Problem, parameters: ProgressiveParameters) -> ProgressiveStat
         scales=np.zeros(arms),
         **quadrature_fields(problem.maxima if parameters.prior is None else np.ones(arms)),
     )
+
+
+def _whole(matrix: Floats, weights: Floats) -> Floats:
+    """The variance w'Mw of a weighted sum of coordinates, as a matrix of one row."""
+    whole: Floats = (matrix * weights * weights[:, np.newaxis]).sum(keepdims=True)
+    return whole
 
 
 @compiled
@@ -172,7 +218,7 @@ def first_on_group(state: ProgressiveState, arm: int, slot: int, group: int, amo
 @compiled
 def on_closed(state: ProgressiveState, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
     """Count a closed pull."""
-    observe(state, arm, 0, credited)
+    observe(state, arm, 0, credited - state.offset)
 
 
 @compiled
@@ -183,10 +229,10 @@ def shown_on_pull(state: ProgressiveState, arm: int, slot: int, shown: float) ->
 
 @compiled
 def update(state: ProgressiveState, arm: int) -> None:
-    """The posterior of the sum: mean 1'mu + w'G^-1 (y - mu), variance 1'Sigma1 - w'G^-1 w, with w = Sigma 1.
+    """The posterior of the weighted sum: mean w'mu + r'G^-1 (y - mu), variance w'Sigma w - r'G^-1 r, r = Sigma w.
 
-    G = Sigma + N over the coordinates that were seen, N_ij = V_ij n_ij / (c_i c_j). With G = LL', u = L^-1 w and
-    v = L^-1 (y - mu), these are 1'mu + u'v and 1'Sigma1 - u'u.
+    G = Sigma + N over the coordinates that were seen, N_ij = V_ij n_ij / (c_i c_j). With G = LL', u = L^-1 r and
+    v = L^-1 (y - mu), these are w'mu + u'v and w'Sigma w - u'u.
     """
     size, known = state.mean.size, 0
     for place in range(size):
@@ -225,11 +271,11 @@ def update(state: ProgressiveState, arm: int) -> None:
 
 @compiled
 def index(state: ProgressiveState, arm: int, normal: float) -> float:
-    """A draw from the posterior of the arm's mean cumulative reward, N(1'm, 1'C1)."""
+    """A draw from the posterior of the arm's mean cumulative reward, N(1'm, 1'C1), or of its endpoint."""
     if state.changed[arm] == 1:
         update(state, arm)
         state.changed[arm] = 0
-    return float(state.units[arm] * (state.centres[arm] + state.scales[arm] * normal))
+    return float(state.units[arm] * (state.centres[arm] + state.scales[arm] * normal) + state.offset)
 
 
 @compiled
@@ -260,10 +306,11 @@ PARTS = SharedPolicy(
     show_probabilities=show_probabilities,
     per_pull=("seen",),
     needs_maxima=True,
+    weighs=True,
 )
 FIRST = replace(PARTS, on_pull=None, on_group=first_on_group)
-CLOSED = replace(PARTS, on_pull=None, on_group=None, on_closed=on_closed, lost_as_zero=True)
-PULL = replace(PARTS, on_pull=shown_on_pull, on_group=None, clairvoyant=True)
+CLOSED = replace(PARTS, on_pull=None, on_group=None, on_closed=on_closed, lost_as_zero=True, weighs=False)
+PULL = replace(PARTS, on_pull=shown_on_pull, on_group=None, clairvoyant=True, weighs=False)
 VARIANTS = {"parts": PARTS, "first": FIRST, "closed": CLOSED, "pull": PULL}
 OWN_PRIOR = {name: replace(form, needs_maxima=False) for name, form in VARIANTS.items()}
 """Only the default prior is about the arms' maxima."""

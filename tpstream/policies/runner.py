@@ -17,6 +17,7 @@ from tpstream.policies import handlers
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, told_problem
 from tpstream.policies.diagnosis import raise_error
 from tpstream.policies.functions import check_decision
+from tpstream.policies.heard import HeardPolicy
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 
 PER_SLOT = ("filled", "gathered", "owners", "heard")
@@ -166,7 +167,8 @@ def start_policy(
 
         return (CheckedRunner if debug else Runner)(form, told, parameters, stream)
     with user_code(PolicyError, f"policy {form.name!r}", "when it was created"):
-        return form.create(told, parameters, stream)
+        policy = form.create(told, parameters, stream)
+    return policy if told.endpoint is None else HeardPolicy(policy, told.endpoint)
 
 
 def tell_look(policy: Policy, time: float, stage: int) -> None:

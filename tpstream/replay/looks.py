@@ -112,6 +112,11 @@ class LookAudit:
         self.equal = 0
         """How many looks were held again; all are equal."""
 
+    @property
+    def monitor(self) -> Monitor:
+        """The monitor that holds them."""
+        return self._trial.monitor
+
     def checked(self, batches: Iterable[Events], name: str, *, complete: bool) -> Iterator[Events]:
         """The same batches, each of which ends right before a decision; a look that differs is a LogError."""
         waiting: Events | None = None

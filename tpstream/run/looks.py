@@ -5,7 +5,7 @@ every cut of the data and at every decision. At a cut all that was delivered up 
 analysed; what is decided on it holds for patients who come later than the decision.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import get_type_hints
 
@@ -18,8 +18,12 @@ from tpstream.looks.schedule import look_times
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import PolicyError
 from tpstream.model.events import Kind
-from tpstream.model.world import World
+from tpstream.model.world import Problem, Purpose, World, open_stream
 from tpstream.policies import POLICIES
+from tpstream.policies.base import SharedPolicy, told_problem
+from tpstream.policies.loader import init_state
+from tpstream.policies.runner import drops_arms, start_policy
+from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.timing.pipeline import due_decisions
 
 CUT, DECISION = 0, 1
@@ -69,11 +73,8 @@ class TrialRun:
 
     def start(self, engine: Engine, label: str) -> Iterator[Ints]:
         """The batches of the engine, with looks between them; refuses a policy that cannot leave out dropped arms."""
-        design = self.monitor.design
-        if design.drops_arms and not engine.drops_arms:
-            known = ", ".join(name for name in POLICIES.builtin if _drops_arms(name))
-            what = f"policy {label!r} cannot leave out arms that this trial may close"
-            raise PolicyError(f"{what}; use one of {known}" if known else what)
+        if self.monitor.design.drops_arms and not engine.drops_arms:
+            raise _cannot_drop(label)
         engine.bus.subscribe("the trial's monitor", self.monitor)
         return self._batches(engine)
 
@@ -123,6 +124,25 @@ def enrolment(design: Design, world: World) -> tuple[Floats, Ints | None, Floats
             chosen = None if sites is None else sites[found.enrolled]
             return times[found.enrolled], chosen, found.cuts, found.decisions
         asked *= 2
+
+
+def refuse_fixed_arms(design: Design | None, problem: Problem, choices: Iterable[PolicyChoice]) -> None:
+    """Refuse policies that cannot leave out arms, where the design may close some, before anything is run."""
+    for choice in choices if design is not None and design.drops_arms else ():
+        form, label = choice.form, choice.label
+        if isinstance(form, SharedPolicy):
+            told = told_problem(form, problem)
+            can = hasattr(init_state(form, told, choice.parameters, label), "open_arms")
+        else:  # its methods are known when it is created; it draws nothing then
+            can = drops_arms(start_policy(form, problem, choice.parameters, open_stream(0, 0, Purpose.POLICY)))
+        if not can:
+            raise _cannot_drop(label)
+
+
+def _cannot_drop(label: str) -> PolicyError:
+    known = ", ".join(name for name in POLICIES.builtin if _drops_arms(name))
+    what = f"policy {label!r} cannot leave out arms that this trial may close"
+    return PolicyError(f"{what}; use one of {known}" if known else what)
 
 
 def _drops_arms(name: str) -> bool:

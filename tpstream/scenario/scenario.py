@@ -203,6 +203,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
             )
         if self.trial is not None:
             faults = list(self._trial.faults())
+            if self.default_reward is not None:
+                faults.append("default_reward: trial.dropouts says what a missing part counts; leave it out")
             yield from faults
             problem = problem if faults else self._problem_of_trial.heard()
         for number, table in enumerate(self.policies):

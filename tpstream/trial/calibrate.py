@@ -19,14 +19,15 @@ import numpy as np
 
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import NORMAL_QUANTILE
-from tpstream.looks.design import Design, Reason, Rule
-from tpstream.model.arrays import Bools, Floats
+from tpstream.looks.design import Design
+from tpstream.model.arrays import Bools
 from tpstream.model.display import Displayed, Summary
 from tpstream.model.errors import ScenarioError, StudyError, did_you_mean
 from tpstream.run.options import RunKeywords, RunOptions, run_options
 from tpstream.scenario.overrides import Setting, set_key
 from tpstream.scenario.policy_choice import PolicySpec
 from tpstream.scenario.scenario import Scenario
+from tpstream.trial.crossings import Crossings
 from tpstream.trial.decisions import SimulatedTrials
 from tpstream.trial.monte_carlo import Estimate, share_of
 from tpstream.trial.simulated import simulate_designs
@@ -122,6 +123,7 @@ def calibrate(
     jobs: int = 1,
     truths: Truths | None = None,
     between: tuple[float, float] | None = None,
+    folder: str | Path | None = None,
     executor: Executor | None = None,
     **options: Unpack[RunKeywords],
 ) -> Calibration:
@@ -145,6 +147,9 @@ def calibrate(
         The one truth that the target is about; by default the null for "type1", else what the scenario says.
     between
         Where a bisection looks for the threshold; by default 0.5 to 0.99999 for probabilities, 0 to 8 for z.
+    folder
+        Keeps the finished trials, so that the same call goes on where it was interrupted: a folder inside it for each
+        threshold that is tried, as `trial` makes one.
     **options
         `engine` and `progress`, as in `simulate`.
 
@@ -183,7 +188,17 @@ def calibrate(
     keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
     asked = run_options(None, **options)
     judge = partial(
-        _simulate, world, keys, policies, truths, measure, seed=seed, jobs=jobs, executor=executor, options=asked
+        _simulate,
+        world,
+        keys,
+        policies,
+        truths,
+        measure,
+        seed=seed,
+        jobs=jobs,
+        folder=None if folder is None else Path(folder),
+        executor=executor,
+        options=asked,
     )
     fresh = range(runs, runs + (runs if confirm is None else confirm))
     no_steps: tuple[tuple[float, float], ...] = ()
@@ -263,6 +278,7 @@ def _simulate(
     *,
     seed: int | None,
     jobs: int,
+    folder: Path | None,
     executor: Executor | None,
     options: RunOptions,
 ) -> Judged:
@@ -273,7 +289,15 @@ def _simulate(
         set_key(changed, Setting(key.removeprefix(MIRROR), number))
     scenario = Scenario.parse(changed, world.folder, source=world.source)
     found = simulate_designs(
-        [scenario], policies, truths, runs=runs, seed=seed, jobs=jobs, folder=None, executor=executor, options=options
+        [scenario],
+        policies,
+        truths,
+        runs=runs,
+        seed=seed,
+        jobs=jobs,
+        folder=None if folder is None else folder / f"threshold-{float(value)}-run-{runs.start}",
+        executor=executor,
+        options=options,
     )
     if len(found.trials) != 1:
         names = ", ".join(f"{one.design} ({one.truth})" for one in found.trials)
@@ -299,56 +323,6 @@ def _by_statistics(
     )
     low, high = sorted((crossings.sign * loosest, crossings.sign * strictest))
     return crossings.sign * value, low, high, share_of(crossings.events(value)), len(trials)
-
-
-@dataclass(frozen=True, eq=False)
-class Crossings:
-    """The statistics of trials at their looks and in the final analysis, larger is stronger evidence."""
-
-    statistics: Floats
-    """(trials, analyses, arms); NaN where an arm was not judged."""
-    relevant: Bools
-    """The arms whose claims count."""
-    sign: float
-    """-1 for p values, which are small where evidence is strong."""
-
-    @classmethod
-    def of_trials(cls, trials: SimulatedTrials, rule: Rule, number: int, measure: str) -> "Crossings":
-        """Those of trials whose rule of superiority never applied."""
-        measures, of = trials.measures, trials.comparison
-        looks = np.array(measures["look_statistic"][:, :, number], dtype=np.float64)
-        looks[measures["look_verdict"] == Reason.INFERIORITY] = np.nan  # dropped before it could be superior
-        final = np.array(measures["final_statistic"][:, number], dtype=np.float64)
-        final[trials.stopped] = np.nan
-        sign = -1.0 if rule.method == "fisher" else 1.0
-        together = sign * np.concatenate(
-            [np.empty_like(looks[:, :0]) if rule.end_only else looks, final[:, np.newaxis]], 1
-        )
-        relevant = {"type1": of.false, "power": of.true, "superiority": of.claimable}[measure]
-        return cls(np.where(of.claimable, together, np.nan), relevant, sign)
-
-    def events(self, threshold: float) -> Bools:
-        """In which trials a relevant arm is claimed: it crosses at the first analysis at which any arm does."""
-        crossed: Bools = self.statistics > threshold
-        reached = crossed.any(axis=2)
-        first = reached.argmax(axis=1)
-        at_first = np.asarray(crossed[np.arange(len(crossed)), first] & self.relevant)
-        found: Bools = np.any(at_first, axis=1) & np.any(reached, axis=1)
-        return found
-
-    def threshold(self, rate: float) -> float:
-        """The smallest of the statistics above which no more than this share of the trials have a claim."""
-        values = np.unique(self.statistics[~np.isnan(self.statistics)])
-        if not len(values):
-            raise StudyError("the rule was never judged in any trial; look at the design with --tell")
-        low, high = 0, len(values) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.events(float(values[middle])).mean() <= rate:
-                high = middle
-            else:
-                low = middle + 1
-        return float(values[low])
 
 
 def _by_bisection(

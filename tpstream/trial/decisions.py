@@ -6,7 +6,7 @@ it is superior. A claim is false if the arm is not better than the control; in a
 better than every other arm.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,10 @@ WHOLE = (
     *(f"{when}{what}" for when in ("", "final_", "known_") for what in ("conclusion", "selected")),
 )
 """Those that are whole numbers, though runs report them as floats."""
+
+
+OUTCOMES, RATES = {True: "successes", False: "events"}, {True: "success_rate", False: "event_rate"}
+"""What the sum of all endpoints, and their mean, is called: by whether high values are good."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +165,10 @@ class SimulatedTrials:
             "patients": self.size,
             "duration": np.asarray(self.measures["duration"], dtype=np.float64),
             "overrun": np.asarray(self.measures["overrun"], dtype=np.float64),
-            "successes": np.asarray(self.measures["outcome_sum"].sum(axis=1), dtype=np.float64),
+            OUTCOMES[of.higher]: np.asarray(self.measures["outcome_sum"].sum(axis=1), dtype=np.float64),
         }
         with np.errstate(invalid="ignore", divide="ignore"):
-            found["success_rate"] = found["successes"] / self.size
+            found[RATES[of.higher]] = found[OUTCOMES[of.higher]] / self.size
             if of.differ:
                 found["on_best"] = patients[:, of.best].sum(axis=1).astype(np.float64)
                 found["share_on_best"] = found["on_best"] / self.size
@@ -179,11 +183,24 @@ def stack(
     design: str, truth: str, comparison: Comparison, horizon: int, records: Records, names: Sequence[str] = NAMES
 ) -> SimulatedTrials:
     """The trials of these records; every record is unpacked once."""
+    measures = (records.measures[place] for place in range(len(records)))
+    return stack_measures(design, truth, comparison, horizon, records.runs, measures, names)
+
+
+def stack_measures(
+    design: str,
+    truth: str,
+    comparison: Comparison,
+    horizon: int,
+    runs: Ints,
+    measures: Iterable[Mapping[str, NDArray[Any]]],
+    names: Sequence[str] = NAMES,
+) -> SimulatedTrials:
+    """The trials with these measures of each."""
     found: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
-    for place in range(len(records)):
-        measures = records.measures[place]
+    for one in measures:
         for name in names:
-            found[name].append(measures[name])
+            found[name].append(one[name])
     stacked = {name: np.stack(values) if values else np.empty(0) for name, values in found.items()}
     stacked |= {name: stacked[name].astype(np.int64) for name in WHOLE}
-    return SimulatedTrials(design, truth, comparison, horizon, records.runs, stacked)
+    return SimulatedTrials(design, truth, comparison, horizon, runs, stacked)

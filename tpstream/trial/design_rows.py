@@ -119,7 +119,7 @@ def size_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
 
 def benefit_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
     """What the patients get, and how often incomplete data mislead."""
-    return _rows(found, ("successes", "success_rate", *BENEFITS))
+    return _rows(found, ("successes", "success_rate", "events", "event_rate", *BENEFITS))
 
 
 def arm_rows(found: OperatingCharacteristics, measures: Sequence[str] = ARMS) -> list[dict[str, str]]:
@@ -161,7 +161,7 @@ def _arm_rows(
 def contrast_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
     """The other designs against the first one, paired trial by trial: a row for each truth and design."""
     table = found.contrasts()
-    shown = [*DECISIONS, *SIZES, "share_on_best", "successes", "lost", "wrong_incomplete"]
+    shown = [*DECISIONS, *SIZES, "share_on_best", "successes", "events", "lost", "wrong_incomplete"]
     rows = []
     for (truth, design), group in table.groupby(["truth", "first"], sort=False):
         row = {"design": str(design), "truth": str(truth)}

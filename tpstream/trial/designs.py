@@ -261,7 +261,6 @@ def _results(trials: SimulatedTrials) -> pd.DataFrame:
             "patients": trials.size,
             "overrun": amounts["overrun"],
             "duration": amounts["duration"],
-            "successes": amounts["successes"],
-            "lost": amounts.get("lost", np.full(len(trials), np.nan)),
+            **{name: amounts.get(name, np.full(len(trials), np.nan)) for name in ("successes", "events", "lost")},
         }
     )

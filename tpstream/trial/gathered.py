@@ -7,11 +7,15 @@ from tpstream.analysis.logs import gather, logged_currency
 from tpstream.experiment.result import Study
 from tpstream.log.reader import Log
 from tpstream.trial.characteristics import Trial
+from tpstream.trial.designs import OperatingCharacteristics
+from tpstream.trial.logged import read_design
 from tpstream.trial.outcomes import TrialOutcome, read_outcome
 
 
-def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
+def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial | OperatingCharacteristics:
     """Compute the operating characteristics of a trial from the logs of its runs.
+
+    The looks of a design are held again on the events of the logs; what they find must be what the logs say.
 
     Parameters
     ----------
@@ -20,13 +24,15 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
 
     Returns
     -------
-    Trial
-        The operating characteristics of every policy that the logs are of.
+    Trial or OperatingCharacteristics
+        The operating characteristics of every policy that the logs are of; the latter if the scenario has a table
+        `[trial]`.
 
     Raises
     ------
     LogError
-        The logs are of different scenarios, hold a run twice, hold not all events, or end before the last read-out.
+        The logs are of different scenarios, hold a run twice, hold not all events, or end before the last read-out; a
+        look in a log is not what its events give.
 
     Examples
     --------
@@ -39,6 +45,8 @@ def read_trial(logs: Iterable[Log | str | Path] | Log | str | Path) -> Trial:
     """
     gathered = gather(logs)
     header = gathered.header
+    if header.scenario.get("trial"):
+        return read_design(gathered)
     return Trial(
         name=gathered.name,
         arms=tuple(header.arms),

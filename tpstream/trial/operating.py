@@ -12,7 +12,7 @@ import numpy as np
 from tpstream.analysis.intervals import NORMAL_QUANTILE, paired_interval, paired_share_interval
 from tpstream.looks.design import Reason
 from tpstream.model.arrays import Bools, Floats
-from tpstream.trial.decisions import CONCLUSIONS, SimulatedTrials
+from tpstream.trial.decisions import CONCLUSIONS, OUTCOMES, RATES, SimulatedTrials
 from tpstream.trial.monte_carlo import (
     FEW,
     Estimate,
@@ -25,7 +25,7 @@ from tpstream.trial.monte_carlo import (
 )
 
 QUARTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75}
-SPREAD = ("patients", "duration", "overrun", "successes")
+SPREAD = ("patients", "duration", "overrun", *OUTCOMES.values())
 """Quantities of which the whole distribution is told."""
 NO_ARM = ""
 """The arm of what is about a trial as a whole."""
@@ -55,7 +55,8 @@ def _of_trial(trials: SimulatedTrials) -> Iterator[tuple[str, Estimate]]:
     if trials.stopped.any():
         yield "reversed", share_of(trials.reversed)
     for name, values in trials.amounts().items():
-        yield name, mean_of(values, least=0.0 if name not in {"successes", "success_rate"} else -np.inf)
+        signed = {*OUTCOMES.values(), *RATES.values()}
+        yield name, mean_of(values, least=-np.inf if name in signed else 0.0)
         if name in SPREAD:
             yield f"{name}_sd", deviation_of(values)
             yield f"{name}_min", extreme_of(values, largest=False)
@@ -98,7 +99,7 @@ def _of_arm(trials: SimulatedTrials, arm: int) -> Iterator[tuple[str, Estimate]]
     yield "patients", mean_of(patients, least=0.0)
     with np.errstate(invalid="ignore"):
         yield "share", mean_of(patients / trials.size, 0.0, 1.0)
-    yield "successes", mean_of(np.asarray(trials.measures["outcome_sum"][:, arm], dtype=np.float64))
+    yield OUTCOMES[of.higher], mean_of(np.asarray(trials.measures["outcome_sum"][:, arm], dtype=np.float64))
     for when in ("final", "stop"):
         before = "" if when == "final" else "stop_"
         estimates, variances = (trials.measures[f"{when}_{name}"] for name in ("estimate", "variance"))

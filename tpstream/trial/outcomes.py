@@ -121,14 +121,19 @@ class OutcomeMeasures:
         return {name: column[delivered] for name, column in events.items()}
 
 
-def read_outcome(log: Log) -> TrialOutcome:
-    """The outcome of one run from its log, which must go on to the last read-out."""
+def refuse_unfinished(log: Log) -> None:
+    """Raise unless the log holds all events of a run up to the last read-out."""
     log.require_all("a trial's account")
     log.require_run("the account of a trial needs its scenario")
-    header = log.header
-    if not log.complete or not header.scenario.get("drain"):
+    if not log.complete or not log.header.scenario.get("drain"):
         reason = log.truncated or "it ends with the last decision"
         raise LogError(f"{log.path}: the trial is not over ({reason}); run it to its end, with drain = true")
+
+
+def read_outcome(log: Log) -> TrialOutcome:
+    """The outcome of one run from its log, which must go on to the last read-out."""
+    refuse_unfinished(log)
+    header = log.header
     means = np.array(header.means)
     measures = OutcomeMeasures(means, header.span, header.scenario.get("default_reward"))
     account = None

@@ -29,7 +29,8 @@ QUANTITIES: dict[str, tuple[str, str, Show]] = {
     "patients": ("patients enrolled", "patients", "amount"),
     "duration": ("time of the last read-out", "time", "time"),
     "overrun": ("patients who were enrolled but not counted when the trial was stopped", "patients", "amount"),
-    "successes": ("the sum of the endpoints of all patients", REWARD, "amount"),
+    "successes": ("the sum of the endpoints of all patients, where high values are good", REWARD, "amount"),
+    "events": ("the sum of the endpoints of all patients, where low values are good", REWARD, "amount"),
 }
 SPREADS = {
     "sd": "standard deviation of",
@@ -99,7 +100,20 @@ def _amounts() -> Iterator[Column]:
         yield Column(name, f"mean of: {meaning}", unit, name, show)
         for word, spread in SPREADS.items():
             yield Column(f"{name}_{word}", f"{spread}: {meaning}", unit)
-    yield Column("success_rate", "mean endpoint of a trial's patients", REWARD, "per patient", "number")
+    yield Column(
+        "success_rate",
+        "mean endpoint of a trial's patients, where high values are good",
+        REWARD,
+        "per patient",
+        "number",
+    )
+    yield Column(
+        "event_rate",
+        "mean endpoint of a trial's patients, where low values are good",
+        REWARD,
+        "events per patient",
+        "number",
+    )
     yield Column("on_best", "mean number of patients on a best arm", PATIENTS, "on best arm", "amount")
     yield Column("share_on_best", "mean share of patients on a best arm", "share", "share on best", "percent")
     yield Column(
@@ -170,7 +184,8 @@ DESIGNS: dict[str, Columns] = {
         Column("patients", "patients enrolled", PATIENTS),
         Column("overrun", "patients who were enrolled but not counted at the stop", PATIENTS),
         Column("duration", "time of the last read-out", "time"),
-        Column("successes", "the sum of the endpoints of all patients", REWARD),
+        Column("successes", "the sum of the endpoints of all patients; no value where low ones are good", REWARD),
+        Column("events", "the same where low values are good; no value where high ones are", REWARD),
         Column("lost", "what the patients lose in expectation; no value if all arms are equally good", REWARD),
     ),
     "measures": MEASURES,
