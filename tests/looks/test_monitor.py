@@ -11,8 +11,11 @@ from lifelines.statistics import logrank_test
 from lifelines.utils import restricted_mean_survival_time
 
 from tests.support.histories import History, random_history
+from tpstream.looks.boundaries import spending_boundaries
+from tpstream.looks.delayed_response import decision_after_stop
 from tpstream.looks.design import Design, Looks, Reason, Rule
 from tpstream.looks.monitor import MEASURES, Monitor
+from tpstream.looks.spending import spent
 
 INF = np.inf
 SUPERIORITY = Rule("superiority", "z", "control", threshold=1.5)
@@ -180,3 +183,58 @@ def test_shapes_of_measures() -> None:
     assert all(shapes[name] == (2, 2) for name in ("look_counted", "look_estimate", "look_verdict"))
     assert all(shapes[name] == () for name in ("conclusion", "selected", "overrun", "duration", "known_selected"))
     assert all(value.dtype == np.float64 for value in found.values())
+
+
+def test_delayed_decisions_are_at_the_pipeline_that_is_there() -> None:
+    """The final z is compared with the decision value at the information that really came, in unbalanced trials.
+
+    Patients come at random to both arms, some drop out, and every trial has another pipeline; literally, with the n of
+    the treatment and of the control at the stop and in the end, the information grows as 1 / (1 / n + 1 / n).
+    """
+    planned, due, count = np.array([0.4, 0.65, 1.0]), 15.0, 100
+    rules = (
+        Rule("superiority", "z", "control", alpha=0.2, delayed_response=True),
+        Rule("futility", "z", "control", beta=0.3),
+    )
+    looks = Looks("known", (40.0, 65.0))
+    design = Design(
+        ("control", "new"),
+        count,
+        np.array([due]),
+        np.ones(1),
+        control=0,
+        looks=looks,
+        information=(0.4, 0.65, 1.0),
+        rules=rules,
+    )
+    spent_of = [spent("obrien-fleming", error, planned) for error in (0.2, 0.3)]
+    boundaries = spending_boundaries(planned, *spent_of)
+    pipelines, conclusions, moved = set(), set(), 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        arm, entered = (random.random(count) < 0.6).astype(np.int64), np.arange(1.0, count + 1)
+        values, gone = (random.normal(size=count) + 0.2 * arm).reshape(-1, 1), random.random((count, 1)) < 0.2
+        ends = (entered + due).reshape(-1, 1)
+        history = History(arm, entered, values, np.where(gone, INF, ends), np.where(gone, ends, INF))
+        cuts = [40.0 + due, 65.0 + due]
+        monitor = watch(design, history, cuts)
+        if not monitor.stopped:
+            continue
+        look = len(monitor.looks) - 1
+        final = monitor.values()
+        information = []
+        for known in (cuts[look], INF):
+            number = [np.count_nonzero((arm == one) & ~gone[:, 0] & (ends[:, 0] <= known)) for one in (0, 1)]
+            information.append(1 / (1 / number[0] + 1 / number[1]))
+        delayed = planned[look] * (information[1] / information[0] - 1)
+        critical = decision_after_stop(boundaries, look, delayed).critical
+        as_planned = decision_after_stop(boundaries, look, planned[look] * (count / (40.0, 65.0)[look] - 1)).critical
+        z = float(final["final_z"][1])
+        if abs(z - critical) > 1e-3:  # decisions are interpolated
+            assert final["final_conclusion"] == (Reason.SUPERIORITY if z >= critical else Reason.FUTILITY)
+        pipelines.add(round(delayed, 3))
+        conclusions.add(float(final["final_conclusion"]))
+        moved += abs(critical - as_planned) > 0.01
+    assert conclusions == {Reason.SUPERIORITY, Reason.FUTILITY}
+    assert len(pipelines) > 20
+    assert moved > 5, "what was planned would give other decision values"

@@ -36,6 +36,13 @@ def test_a_look_waits_for_the_decision_before() -> None:
     assert found.decisions.tolist() == [5.0, 8.0, 11.0]
 
 
+def test_a_look_after_the_end_is_not_held() -> None:
+    """The last patient comes at 8 and is followed until 12: there is a look at 12, and none after it."""
+    found = look_times(replace(DESIGN, looks=Looks("time", (9.0, 12.0, 12.5), cleaning=0.5)), TIMES)
+    assert found.cuts.tolist() == [9.0, 12.0, np.inf]
+    assert found.decisions.tolist() == [9.5, 12.5, np.inf]
+
+
 def test_recruiting_pauses_between_cut_and_decision() -> None:
     """Who comes at the cut is enrolled, who comes at the decision is not; numbers count those who are enrolled."""
     looks = Looks("randomised", (2.0, 5.0), cleaning=1.5, recruiting=False)

@@ -4,7 +4,7 @@ A look cuts the data at a time that is known beforehand: a time as it is; for `r
 comes; for `known`, when the endpoint of the n-th patient is due, by the visits and without spread or delays; for
 `information`, as for `known` with n = f * horizon, rounded up. The cut includes its instant. Its decision is in force
 after the cleaning of the data, for patients who come later than that. A look that would come before the decision of the
-look before waits for it.
+look before waits for it. One at a time when the last endpoint is overdue is not held: the final analysis follows.
 """
 
 import math
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 class LookTimes(NamedTuple):
-    """When the looks of one run are; infinite for a look whose n-th patient is not among those given."""
+    """When the looks of one run are; infinite for one that is not held, or whose n-th patient is not among these."""
 
     cuts: Floats
     decisions: Floats
@@ -51,6 +51,9 @@ def look_times(design: Design, times: Floats) -> LookTimes:
         if not looks.recruiting:
             enrolled &= (times <= cuts[look]) | (times > decided)
     enrolled &= np.cumsum(enrolled) <= design.horizon
+    if looks.at == "time" and np.count_nonzero(enrolled) == design.horizon:
+        after = cuts > times[enrolled][-1] + design.visits[-1]
+        cuts[after] = decisions[after] = np.inf
     return LookTimes(cuts, decisions, enrolled)
 
 

@@ -137,7 +137,8 @@ class RuleChecks:
         if len(amounts) != analyses or (np.diff(amounts, prepend=0.0) < 0).any():
             yield "spending", f"give what is spent up to each of {analyses} analyses, never falling"
         elif abs(amounts[-1] - whole) > ROUNDING:
-            yield "spending", f"ends at {amounts[-1]:g} and does not reach {error} = {whole:g}"
+            misses = "does not reach" if amounts[-1] < whole else "goes beyond"
+            yield "spending", f"ends at {amounts[-1]:g} and {misses} {error} = {whole:g}"
 
     def _partner(self, rule: RuleTable, kind: str, error: str) -> RuleTable | None:
         """The rule of the other side, with which boundaries are computed together."""
