@@ -186,20 +186,9 @@ def calibrate(
     measure, wanted = read_target(target)
     truths = truths or (Truths(null=True, given=False) if measure == "type1" else Truths())
     keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
-    asked = run_options(None, **options)
-    judge = partial(
-        _simulate,
-        world,
-        keys,
-        policies,
-        truths,
-        measure,
-        seed=seed,
-        jobs=jobs,
-        folder=None if folder is None else Path(folder),
-        executor=executor,
-        options=asked,
-    )
+    place, asked = None if folder is None else Path(folder), run_options(None, **options)
+    how: dict[str, Any] = {"seed": seed, "jobs": jobs, "folder": place, "executor": executor, "options": asked}
+    judge = partial(_simulate, world, keys, policies, truths, measure, **how)
     fresh = range(runs, runs + (runs if confirm is None else confirm))
     no_steps: tuple[tuple[float, float], ...] = ()
     rule = _only_rule(design, keys) if measure in FALLING else None
