@@ -187,8 +187,8 @@ def calibrate(
     truths = truths or (Truths(null=True, given=False) if measure == "type1" else Truths())
     keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
     place, asked = None if folder is None else Path(folder), run_options(None, **options)
-    how: dict[str, Any] = {"seed": seed, "jobs": jobs, "folder": place, "executor": executor, "options": asked}
-    judge = partial(_simulate, world, keys, policies, truths, measure, **how)
+    simulated = partial(_simulate, world, keys, policies, truths, measure)
+    judge = partial(simulated, seed=seed, jobs=jobs, folder=place, executor=executor, options=asked)
     fresh = range(runs, runs + (runs if confirm is None else confirm))
     no_steps: tuple[tuple[float, float], ...] = ()
     rule = _only_rule(design, keys) if measure in FALLING else None

@@ -12,9 +12,8 @@ from tpstream.log.reader import Log
 from tpstream.looks.design import Design
 from tpstream.model.errors import LogError
 from tpstream.model.events import Kind
-from tpstream.replay.follow import whole_rounds
 from tpstream.replay.looks import LookAudit
-from tpstream.replay.replay import rebuild
+from tpstream.replay.replay import rebuild, whole_rounds
 from tpstream.run.loop import counted_rounds
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.decisions import SimulatedTrials, stack_measures
