@@ -18,7 +18,6 @@ from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.model.limits import MOST_RUNS
 from tpstream.policies.base import PolicyForm
-from tpstream.run.looks import refuse_fixed_arms
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions
 from tpstream.scenario.overrides import Labelled, Setting, set_key, set_parameter, sets_policies, steps_of
@@ -220,7 +219,10 @@ def apply_settings(
             if setting not in changes:
                 policies = set_parameter(policies, setting)
         choices = [one.choose(here.problem(), here.folder) for one in policies]
-        refuse_fixed_arms(here.design(), here.problem(), choices)
+        if here.trial is not None:
+            from tpstream.run.looks import refuse_fixed_arms  # noqa: PLC0415 (it loads SciPy, for trials only)
+
+            refuse_fixed_arms(here.design(), here.problem(), choices)
     except (ScenarioError, PolicyError) as error:
         if not settings:
             raise
