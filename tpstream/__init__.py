@@ -45,6 +45,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.trial.tell import tell_trial as tell_trial
     from tpstream.trial.trial import trial as trial
     from tpstream.trial.truths import Truths as Truths
+    from tpstream.twin.evaluate import evaluate as evaluate
+    from tpstream.twin.evaluation import Evaluation as Evaluation
     from tpstream.twin.fit import Twin as Twin, fit as fit
 
     __version__: str
@@ -54,6 +56,7 @@ __all__ = [
     "Answer",
     "Calibration",
     "Diagnosis",
+    "Evaluation",
     "League",
     "Log",
     "LogCheck",
@@ -82,6 +85,7 @@ __all__ = [
     "compare",
     "compiled",
     "diagnose",
+    "evaluate",
     "fit",
     "fit_prior",
     "import_log",
@@ -131,6 +135,8 @@ _PUBLIC = {
     "trial.tell": ("tell_trial",),
     "trial.trial": ("trial",),
     "trial.truths": ("Truths",),
+    "twin.evaluate": ("evaluate",),
+    "twin.evaluation": ("Evaluation",),
     "twin.fit": ("Twin", "fit"),
 }
 """The public names, by the module in which they are defined."""

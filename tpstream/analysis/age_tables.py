@@ -1,6 +1,7 @@
 """The decisions of a log and what they paid, by arm and age: what the estimates of open decisions are made from."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -42,17 +43,55 @@ class AgeTable:
         return int(np.count_nonzero(seen >= self.periods)) >= FEWEST
 
 
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """All decisions of a log, in their order, and what they paid."""
+
+    path: Path
+    header: Header
+    ages: ArmAges
+    arm: Ints
+    """The arm of every decision."""
+    times: Floats
+    """When each payment came."""
+    until: float
+    whole: float
+    probability: Floats | None
+    """The logged probability of every decision; None if none are logged."""
+    probabilities: Floats | None
+    """The same for all arms, a row for each decision."""
+
+    def by_arm(self) -> AgeTable:
+        """The decisions of each arm."""
+        arms = range(len(self.header.arms))
+        found = [_of_arm(self.ages, self.times, self.arm == number) for number in arms]
+        chances = self.probability
+        return AgeTable(
+            self.header,
+            tuple(own for own, _ in found),
+            tuple(times for _, times in found),
+            self.until,
+            self.whole,
+            None if chances is None else tuple(chances[self.arm == number] for number in arms),
+        )
+
+
 def read_ages(log: Log) -> AgeTable:
-    """Read a log of payments, or of a run whose parts arrive within a known time."""
-    log.require_all("an answer")
+    """Read a log of payments, or of a run whose parts arrive within a known time, arm by arm."""
+    return read_decisions(log, "an answer").by_arm()
+
+
+def read_decisions(log: Log, purpose: str) -> Decisions:
+    """Read all decisions of such a log; `purpose` is what for, in errors."""
+    log.require_all(purpose)
     header = log.header
     reader = log.reader.written or log.reader
+    optional = ("probability", "probabilities")
     shown = ["shown"] if "shown" in header.world_columns else []
-    parts = [columns for columns in reader.batches([*NEEDED, *shown, "probability"]) if len(columns["kind"])]
+    parts = [columns for columns in reader.batches([*NEEDED, *shown, *optional]) if len(columns["kind"])]
     if not parts:
         raise LogError(f"{log.path}: holds no decision; there is nothing to answer")
     columns = pull_events({name: np.concatenate([one[name] for one in parts]) for name in (*NEEDED, *shown)})
-    chances = [one["probability"] for one in parts if "probability" in one]
     is_pull, is_paid = columns["kind"] == PULL, columns["kind"] == PARTIAL
     made, arm = columns["time"][is_pull], columns["arm"][is_pull]
     time, row = columns["time"][is_paid], columns["pull"][is_paid] - 1
@@ -63,18 +102,18 @@ def read_ages(log: Log) -> AgeTable:
     window = float(periods if header.window is None else header.window)
     observed = np.clip(np.floor(until - made + ROUNDING) + whole, 0, periods).astype(np.int64)
     observed[until - made + ROUNDING >= window] = periods
-    every = ArmAges(made, observed, row, age, columns["value"][is_paid], periods)
-    probability = np.concatenate(chances) if chances else None
-    found = [_of_arm(every, time, arm == number) for number in range(len(header.arms))]
-    return AgeTable(
+    chances = [np.concatenate([one[name] for one in parts if name in one] or [made[:0]]) for name in optional]
+    probability, probabilities = (one if len(one) == len(made) else None for one in chances)
+    return Decisions(
+        log.path,
         header,
-        tuple(own for own, _ in found),
-        tuple(times for _, times in found),
+        ArmAges(made, observed, row, age, columns["value"][is_paid], periods),
+        arm,
+        time,
         until,
         whole,
-        None
-        if probability is None or len(probability) != len(made)
-        else tuple(probability[arm == number] for number in range(len(header.arms))),
+        probability,
+        probabilities,
     )
 
 

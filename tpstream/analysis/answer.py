@@ -260,7 +260,7 @@ def answer(
         )
     usable = [arm.usable() for arm in table.arms]
     ages = min((number for number in usable if number), default=0)
-    adaptive = _is_adaptive(log, table, assignment)
+    adaptive = depends_on_outcomes(log, table, assignment)
     found = [arm_answer(name, arm, ages, adaptive) for name, arm in zip(names, table.arms, strict=True)]
     if adaptive is not None and ages == table.periods:
         found = _with_weights(found, log)
@@ -295,7 +295,7 @@ def arm_answer(name: str, arm: ArmAges, ages: int, adaptive: str | None = None) 
     if too_young:
         reason = f"fewer than {FEWEST} decisions are old enough"
     else:
-        reason = adaptive or _unreliable(arm, ages)
+        reason = adaptive or unreliable(arm, ages)
         outstanding = _few_paying(arm, ages, PAYING_FOR_OUTSTANDING)
     return ArmAnswer(
         arm=name,
@@ -310,7 +310,7 @@ def arm_answer(name: str, arm: ArmAges, ages: int, adaptive: str | None = None) 
     )
 
 
-def _unreliable(arm: ArmAges, ages: int) -> str | None:
+def unreliable(arm: ArmAges, ages: int) -> str | None:
     """Why no interval of the value is given: too few decisions paid, or a few carry the sum."""
     few = _few_paying(arm, ages, PAYING)
     if few is not None:
@@ -335,7 +335,7 @@ def _few_paying(arm: ArmAges, ages: int, fewest: int) -> str | None:
     return None if paying >= fewest else f"only {counted(paying, 'decision')} paid, and an interval needs {fewest}"
 
 
-def _is_adaptive(log: Log, table: AgeTable, assignment: Assignment) -> str | None:
+def depends_on_outcomes(log: Log, table: AgeTable, assignment: Assignment = "auto") -> str | None:
     """Why the assignment depended on outcomes, or may have; None if it did not, as far as is known."""
     text = "intervals hold only for an assignment that does not depend on outcomes"
     if assignment == "adaptive":

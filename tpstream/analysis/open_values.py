@@ -103,17 +103,8 @@ class OpenValue:
         return float(np.sqrt(np.square(self.errors).sum()))
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """The interval of the value, corrected for skewness by the transformation of Hall (1992).
-
-        A few large payments make the distribution of the estimate skewed; the interval then reaches further up than
-        down. With s the skewness of the f_i and z = (estimate - truth) / error, the distribution of
-        z + s (2 z^2 + 1) / (6 sqrt n) + (s z)^2 z / (27 n) is nearly normal, and this function of z has an inverse.
-        """
-        square = np.square(self.errors).sum()
-        bend = float((self.errors**3).sum() / square**1.5) / 3 if square > 0 else 0.0  # s / (3 sqrt n)
-        normal = float(stats.norm.ppf(0.5 + level / 2))
-        low, high = (_inverse(sign * normal, bend) for sign in (1.0, -1.0))
-        return self.value - self.error * low, self.value - self.error * high
+        """The interval of the value, corrected for skewness."""
+        return skewed_interval(self.value, self.errors, level)
 
     def curve_errors(self, arm: ArmAges) -> Floats:
         """The standard error of what is paid up to each age."""
@@ -122,6 +113,22 @@ class OpenValue:
         for last in range(1, self.ages + 1):
             found[last - 1] = np.sqrt(np.square(_errors(arm, self.curve[:last], 1 / shares[:last])).sum()) / arm.count
         return found
+
+
+def skewed_interval(value: float, errors: Floats, level: float = LEVEL) -> tuple[float, float]:
+    """The interval of an estimate, corrected for skewness by the transformation of Hall (1992).
+
+    `errors` are those of the decisions, f_i / n, of which the squares add up to that of the estimate. A few large
+    payments make the distribution of the estimate skewed; the interval then reaches further up than down. With s the
+    skewness of the f_i and z = (estimate - truth) / error, the distribution of
+    z + s (2 z^2 + 1) / (6 sqrt n) + (s z)^2 z / (27 n) is nearly normal, and this function of z has an inverse.
+    """
+    square = float(np.square(errors).sum())
+    error = np.sqrt(square)
+    bend = float((errors**3).sum() / square**1.5) / 3 if square > 0 else 0.0  # s / (3 sqrt n)
+    normal = float(stats.norm.ppf(0.5 + level / 2))
+    low, high = (_inverse(sign * normal, bend) for sign in (1.0, -1.0))
+    return float(value - error * low), float(value - error * high)
 
 
 def _inverse(normal: float, bend: float) -> float:

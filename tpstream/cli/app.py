@@ -31,6 +31,7 @@ COMMANDS = (
     "describe",
     "own_data",
     "twin",
+    "evaluate",
     "data",
     "trial",
     "calibrate",

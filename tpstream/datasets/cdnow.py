@@ -37,6 +37,7 @@ id = "purchase"
 unit = "week"
 name = "CDNOW"
 currency = "USD"
+assignment = "chosen"       # by the customers, and not by chance
 """
 
 

@@ -68,6 +68,9 @@ class ImportOptions(Settings):
     encoding: str | None = Field(None, description="of a CSV file")
     name: str | None = Field(None, description="the name of the data")
     currency: str | None = Field(None, description="what is paid, e.g. EUR")
+    assignment: Literal["random", "chosen"] | None = Field(
+        None, description="how arms came about: by chance alone, or chosen by somebody, as by customers"
+    )
 
 
 class ColumnMap(Settings):
