@@ -350,6 +350,9 @@ class LimitFlags:
             default="none",
         ),
     ] = None
+    yes: Annotated[
+        bool, flag("--yes -y", "Go on although an estimate says that memory, disk or time do not suffice.")
+    ] = False
 
     def keywords(self) -> dict[str, Any]:
         """These flags as keywords of `compare`, `sweep`, `league`, `trial` and `calibrate`."""

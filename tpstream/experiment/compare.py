@@ -28,6 +28,7 @@ from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.limits import MOST_RUNS
 from tpstream.model.notes import logger
+from tpstream.run.cost import Work, check_cost, estimate
 from tpstream.run.loop import RunStopped, counted_rounds, run_policies
 from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
 from tpstream.scenario.policy_choice import PolicyRequest, PolicySpec, request_policies, with_kinds
@@ -139,6 +140,7 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
     """Run what is missing of the plan, and return the result of every cell."""
     if jobs < 1:
         raise StudyError(f"jobs must be at least 1, got {jobs}")
+    _check_plan(plan, jobs)
     cells = [] if folder is None else summarize_cells(plan, commands=True)
     plan = plan if folder is None else open_folder(folder, plan, msgspec.to_builtins(cells))
     failed = False
@@ -168,6 +170,13 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         return [
             stored_study(store, cell, plan.runs, plan.seed, plan.rounds, plan.options.log, origin) for cell in cells
         ]
+
+
+def _check_plan(plan: Plan, jobs: int) -> None:
+    """Raise if this machine does not have what the plan takes."""
+    work = [Work(cell.world.scenario, [one.choice for one in cell.policies], len(plan.rounds)) for cell in plan.cells]
+    workers = min(jobs, len(plan.runs) * len(plan.cells))
+    check_cost(estimate(work, len(plan.runs), workers, plan.options, compiled=plan.compiled), plan.options)
 
 
 def find_obstacle(plan: Plan, work: Sequence[Chunk], executor: Executor | None) -> Obstacle | None:
@@ -205,6 +214,8 @@ def run_once(
     choices = [request.choose(problem, scenario.folder) for request in requests]
     for choice in choices:
         select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error
+    work = Work(scenario, choices, len(rounds))
+    check_cost(estimate([work], 1, 1, options, compiled=options.engine != "simpy"), options)
     if options.log is not None:
         check_logs(options.log, [(choice.label, run) for choice in choices])
     if isinstance(options.progress, Expecting):

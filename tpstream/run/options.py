@@ -139,6 +139,8 @@ class RunOptions:
     """Reports further measures of every run; None: those of `RunMeasures` alone."""
     timeout: float | None = None
     """Seconds that a policy may take for a run, compiling not counted; None: any number."""
+    yes: bool = False
+    """Go on although an estimate says that memory, disk or time do not suffice."""
     turns: "Turns | None" = None
     """Notes whose turn it is, in a process that is watched for its time."""
 
@@ -169,6 +171,8 @@ class RunKeywords(TypedDict, total=False):
     """Is called from time to time with the number of rounds done since the last call."""
     timeout: float | None
     """Seconds that a policy may take for a run; one that takes longer is ended and told of, and the others go on."""
+    yes: bool
+    """Go on although an estimate says that memory, disk or time do not suffice."""
     debug: bool
     """Run compiled policies as ordinary Python, with every index checked; errors name file, line and round."""
     live: "LiveLink | None"

@@ -19,6 +19,7 @@ from tpstream.model.arrays import Arms, Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import StudyError
 from tpstream.model.notes import logger
+from tpstream.run.cost import Work, check_cost, estimate
 from tpstream.run.loop import RunStopped, start_run
 from tpstream.run.options import RunKeywords, RunOptions, run_options
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
@@ -173,6 +174,8 @@ def simulate(
             managers, or names of plug-ins as in "lines:to=stdout".
         progress
             A function that is called from time to time with the number of rounds done since the last call.
+        yes
+            Go on although an estimate says that memory, disk or time do not suffice.
         debug
             Run the policy's compiled functions as ordinary Python, with every index of an array checked; it decides
             the same, slowly, and an error names the file, the line, the expression and the round.
@@ -199,6 +202,7 @@ def simulate(
     if asked.timeout is not None:
         raise StudyError("timeout: a single run is done in this process, which cannot end itself; use compare")
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
+    check_cost(estimate([Work(scenario, [choice], 0)], 1, 1, asked, compiled=asked.engine != "simpy"), asked)
     seed = scenario.seed if seed is None else seed
     notes = logger(scenario=scenario.name, policy=choice.label, seed=seed, run=run)
     notes.debug("run started", horizon=scenario.horizon, engine=asked.engine)

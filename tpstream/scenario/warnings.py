@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST = 0.8
 """The share of parts that are not credited from which on there is a warning."""
+MOST_DRAWN, MOST_TIMES = 100_000, 100_000_000
+"""Parts of all arms together up to which pulls are drawn, and decisions whose times are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +104,22 @@ def _pass(timing: Timing, block: "Block", pulled: Floats) -> tuple[Floats, Bools
         return pass_stages(timing.later, times, lost, pulled, block.later.lags, block.later.limits, None)
 
 
+def _too_large(world: World) -> bool:
+    """Whether drawing a block of pulls of every arm, or the times of all decisions, would take much memory."""
+    irregular = not world.timing.arrivals.regular
+    return world.problem.arms * world.problem.span > MOST_DRAWN or (irregular and world.problem.horizon > MOST_TIMES)
+
+
 def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | None) -> list[str]:
     """What the rewards, the timing and these policies should be asked about, with figures; `unit` is that of time.
 
     If pulls cannot be drawn, nothing is said about them: the run itself tells the error, with its pull and round.
     """
+    if _too_large(world):
+        return [
+            *world.rewards.warnings,
+            "no pulls were drawn to look for parts that are never credited: too many parts",
+        ]
     try:
         parts = draw_parts(world)
     except TpstreamError:
