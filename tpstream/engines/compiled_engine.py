@@ -13,8 +13,8 @@ import numpy as np
 from tpstream.engines import compiled_plain_loop
 from tpstream.engines.compiled_general import GeneralRun
 from tpstream.engines.compiled_plain_loop import DONE, FLUSH, LAST, PENDING, ROUND, WRITTEN, PlainMemory
-from tpstream.engines.draws import DrawsReader, fill_sums
-from tpstream.engines.engine import Bus, at_whole_rounds
+from tpstream.engines.draws import DrawsReader, at_whole_rounds, fill_sums
+from tpstream.engines.engine import Bus
 from tpstream.engines.event_buffers import EventBuffers
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import EngineError, TpstreamError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines import compiled_general_loop as loop
-from tpstream.engines.draws import DrawsReader
+from tpstream.engines.draws import LONGEST_REACH, DrawsReader, too_far
 from tpstream.engines.engine import Bus
 from tpstream.engines.event_buffers import ROWS, EventBuffers
 from tpstream.model.arrays import Ints
@@ -24,8 +24,6 @@ SLOTS_AT_FIRST = 512
 """Room for so many open pulls, or for all pulls of a shorter run; to enlarge it costs as much as dozens of pulls."""
 FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
-LONGEST = 2**24
-"""The longest delay that the loop can serve, in rounds: it keeps a list for each round ahead."""
 
 
 class GeneralRun:
@@ -187,19 +185,20 @@ class GeneralRun:
         if not self._world.drain:
             dues = np.minimum(dues, memory.horizon - round)
         last = round + int(dues.max())
-        if last - round > LONGEST:
-            raise EngineError(
-                f"a part comes {last - round:,} rounds after its pull; drain this world with the SimPy engine"
-            )
+        if last - round > LONGEST_REACH:
+            raise too_far(last - round)
         if self._world.timing.calendar is None:
             return last - round
         if last >= len(memory.calendar):
             rounds = np.arange(2 * last + 1, dtype=np.float64)
             times = self._world.timing.calendar.reported(rounds)
-            if not np.array_equal(times, np.minimum(np.floor(times), FARTHEST)):
+            if not np.array_equal(times, np.floor(times)):
                 raise EngineError("the calendar says that it keeps times whole, and does not; use the SimPy engine")
-            self._memory = memory._replace(calendar=times.astype(np.int64))
-        return int(self._memory.calendar[round + dues].max()) - round
+            self._memory = memory._replace(calendar=np.minimum(times, FARTHEST).astype(np.int64))
+        reported = int(self._memory.calendar[round + dues].max())
+        if self._world.drain and reported - round > LONGEST_REACH:
+            raise too_far(reported - round)
+        return (reported if self._world.drain else min(reported, memory.horizon)) - round
 
     def _add_slots(self, more: int) -> None:
         """Room for more open pulls."""

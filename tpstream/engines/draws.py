@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import USER_RAISES, RewardError, TpstreamError, user_error
+from tpstream.model.errors import USER_RAISES, DelayError, RewardError, TpstreamError, user_error
 from tpstream.model.events import Kind
 from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop, hold_stream
-from tpstream.model.world import BLOCK, Purpose, World, open_stream
+from tpstream.model.world import BLOCK, Purpose, Timing, World, open_stream
 from tpstream.timing.pipeline import LaterDraws, draw_later, sample_first
 
 IMPUTED = -1
@@ -23,6 +23,11 @@ REPEATED, DEFAULT_REPEATED = len(Kind), len(Kind) + 1
 at the closing as an event of kind PARTIAL. It comes after other events of that part at the same time."""
 CODES = len(Kind) + 3
 """How many codes there are for each part of a pull: kind + 1 is its code, so that of IMPUTED is 0."""
+LONGEST_REACH = 2**24
+"""How many rounds after its pull a part may come in a world of whole rounds that is drained to its end: an engine keeps
+a list for each round ahead. Both engines refuse more, so that neither knows worlds that the other does not."""
+PROBES = 1_000
+"""Times at which it is looked how long a calendar keeps what arrives."""
 TOLERANCE = 1e-9
 """How far a sum of parts may exceed its arm's maximum by rounding, as a share of the maximum."""
 
@@ -81,6 +86,7 @@ class Draws:
         if block is None:
             rewards, totals = self._draw(arm)
             schedule = self._schedule(arm, rewards)
+            check_reach(self.world, schedule)
             block = Block(rewards, totals, schedule, self._later(arm, rewards, schedule))
             self._drawn[arm] += len(block)
         if waiting > 1:
@@ -143,6 +149,41 @@ class Draws:
             self._services[arm] = self._open_services(arm)
         stream = self._stream(Purpose.DELAYS, arm)
         return draw_later(self.world.timing, rewards, lost, arm, stream, self._services[arm])
+
+
+def check_reach(world: World, schedule: Schedule | None) -> None:
+    """Raise DelayError for parts that come later than any engine could wait for, in a drained world of whole rounds."""
+    timing, horizon = world.timing, world.problem.horizon
+    if not world.drain or not at_whole_rounds(timing) or timing.plain:
+        return
+    lags = timing.nominal(world.problem.span)
+    if schedule is not None:
+        lags = schedule.offsets[~schedule.lost]
+    last = float(lags.max(initial=0.0))
+    if timing.calendar is not None and last <= LONGEST_REACH:
+        first, spread = np.arange(1.0, PROBES), np.linspace(1.0, horizon + last, PROBES).round()
+        probes = np.concatenate([first, spread])
+        last = max(last, float((timing.calendar.reported(probes) - probes).max()))
+    if last > LONGEST_REACH:
+        raise too_far(last)
+
+
+def too_far(rounds: float) -> DelayError:
+    """The error about a part that comes too late."""
+    return DelayError(
+        f"a part comes {rounds:,.0f} rounds after its pull, and at most {LONGEST_REACH:,} are possible where a run is "
+        f"drained; use shorter delays, or drain = false"
+    )
+
+
+def at_whole_rounds(timing: Timing) -> bool:
+    """Whether everything happens at whole rounds, in the order sampled delays, then calendars, and without queues.
+
+    Then the compiled engine keeps a list for each round, which is faster than sorting by time. Where feedback is
+    hidden or a run pauses, it takes the loop for real-valued times in any case.
+    """
+    whole = timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
+    return whole and timing.reveal == "all"
 
 
 class DrawsReader:

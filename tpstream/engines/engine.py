@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from tpstream.engines.draws import Draws, DrawsReader
+from tpstream.engines.draws import Draws, DrawsReader, at_whole_rounds
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import (
     USER_RAISES,
@@ -184,16 +184,6 @@ def timing_obstacle(timing: Timing, *, paused: bool = False) -> str | None:
             when = "in a trial with looks" if paused else when
             return f"{name} is written in Python, which compiled code cannot call {when}"
     return None
-
-
-def at_whole_rounds(timing: Timing) -> bool:
-    """Whether everything happens at whole rounds, in the order sampled delays, then calendars, and without queues.
-
-    Then the compiled engine keeps a list for each round, which is faster than sorting by time. Where feedback is
-    hidden or a run pauses, it takes the loop for real-valued times in any case.
-    """
-    whole = timing.whole and not timing.later and float(timing.window or 0.0).is_integer()
-    return whole and timing.reveal == "all"
 
 
 def select(name: str, form: PolicyForm, timing: Timing, *, paused: bool = False) -> Literal["compiled", "simpy"]:
