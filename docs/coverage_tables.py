@@ -25,9 +25,17 @@ WORLDS = (
     PaymentWorld(20_000, 0.99, 1.0, 0.0),
     PaymentWorld(4_000, 0.97, 0.8, 0.0),
     PaymentWorld(800, 0.97, 0.8, 0.0),
-    PaymentWorld(4_000, 0.97, 1.3, 0.05),
+    PaymentWorld(800, 0.99, 0.8, 0.0),
     PaymentWorld(800, 0.99, 1.0, 0.0),
+    PaymentWorld(20_000, 0.97, 1.3, 0.0),
+    PaymentWorld(4_000, 0.90, 1.3, 0.05),
+    PaymentWorld(4_000, 0.97, 1.3, 0.05),
+    PaymentWorld(800, 0.97, 1.3, 0.0),
+    PaymentWorld(4_000, 0.97, 1.5, 0.0),
+    PaymentWorld(20_000, 0.97, 1.8, 0.0),
     PaymentWorld(4_000, 0.97, 1.8, 0.0),
+    PaymentWorld(800, 0.97, 1.8, 0.0),
+    PaymentWorld(4_000, 0.97, 1.5, 0.0, tail="pareto"),
 )
 NORMAL = 1.96
 TEMPLATE = Path(__file__).with_name("coverage_template.txt")
@@ -97,7 +105,7 @@ def _rows(runs: int) -> Iterator[str]:
     for world in WORLDS:
         found = cover(world, runs)
         shown = ["" if np.isnan(value) else f"{value:.3f}" for value in found.values()]
-        sigma, refunds = f"{world.sigma:g}", f"{world.refunds:.0%}"
+        sigma, refunds = f"{'index ' if world.tail == 'pareto' else ''}{world.sigma:g}", f"{world.refunds:.0%}"
         yield f"| {world.decisions:,} | {world.zeros:.0%} | {sigma} | {refunds} | {' | '.join(shown)} |"
 
 

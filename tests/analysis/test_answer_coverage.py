@@ -26,6 +26,14 @@ def test_coverage(world: PaymentWorld) -> None:
     assert found["naive"] < 0.9
 
 
+def test_heavy_tails_are_withheld() -> None:
+    """Of payments lognormal(3, 1.8), hardly any run gets an interval; of s = 1.3 most do, and it holds."""
+    assert cover(PaymentWorld(4000, 0.97, 1.8, 0.0), 500, seed=7)["given"] < 0.04
+    moderate = cover(PaymentWorld(4000, 0.97, 1.3, 0.05), 1500, seed=7)
+    assert moderate["given"] > 0.85
+    assert 0.93 < moderate["value"] < 0.97
+
+
 def test_peeking() -> None:
     """Looking every day calls no more leads by chance than was asked for; comparing what was paid so far does."""
     alarms = peek(300, seed=7)

@@ -34,9 +34,13 @@ def test_import_and_its_map(tpstream: Command, files: tuple[Path, Path], tmp_pat
     assert not (tmp_path / "again.map.toml").exists()
 
 
-def test_import_keeps_what_is_there(tpstream: Command, files: tuple[Path, Path]) -> None:
-    """A corrected map or a log is not overwritten without --force."""
-    assert tpstream("import", *files, "--out", "shop.arrows", "--quiet").code == 0
+def test_import_keeps_what_is_there(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+    """A corrected map or a log is not overwritten without --force; the guess of an import that failed is."""
+    assert tpstream("import", *files, "--window", "0d", "--out", "shop.arrows", "--quiet").code == 2
+    assert tpstream("import", *files, "--window", "60d", "--out", "shop.arrows", "--quiet").code == 0
+    map = tmp_path / "shop.map.toml"
+    assert 'window = "60d"' in map.read_text()
+    map.write_text(map.read_text().replace("60d", "30d"))
     refused = tpstream("import", *files, "--out", "shop.arrows")
     assert refused.code == 2
     assert "there is a map already" in refused.err

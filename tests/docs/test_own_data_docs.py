@@ -33,3 +33,13 @@ def test_the_way_from_two_tables_to_a_log(tmp_path: Path) -> None:
 def test_the_programs_print_what_they_say(tmp_path: Path, program: int, text: int) -> None:
     """Each program prints the text below it."""
     assert run(tmp_path, "-c", blocks(PAGE, "python")[program]) == blocks(PAGE, "text")[text]
+
+
+def test_the_trial(tmp_path: Path) -> None:
+    """The commands of the trial run, and what the page says of it is what they print."""
+    commands = next(block for block in blocks(PAGE, "sh") if "data rossi" in block)
+    printed = " ".join("".join(tpstream(tmp_path, command) for command in commands.splitlines()).split())
+    text = PAGE.partition("## 8. A trial")[2].partition("## 9.")[0]
+    for found in ("46.65", "44.84", "44.53", "42.49", "2.125", "-0.3201", "4.57", "some 141 more"):
+        assert found in printed
+        assert found in text

@@ -1,6 +1,7 @@
 """Decisions that are still paying, from worlds whose truth is known: for tests and the tables of docs/coverage.md."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,10 @@ WINDOW, END = 60, 120
 
 @dataclass(frozen=True)
 class PaymentWorld:
-    """How an arm pays: a share of zeros; else one to three payments, lognormal(3, sigma), some of them refunds."""
+    """How an arm pays: a share of zeros; else one to three payments, some of them refunds.
+
+    Payments are lognormal(3, sigma), or follow Pareto's law from 10 on, with index sigma.
+    """
 
     decisions: int
     zeros: float
@@ -23,11 +27,19 @@ class PaymentWorld:
     refunds: float
     early: float = 2.0
     """Ages are Beta(1, early) times the window: the larger, the earlier."""
+    tail: Literal["lognormal", "pareto"] = "lognormal"
 
     @property
     def value(self) -> float:
         """What a decision truly pays."""
-        return (1 - self.zeros) * 2 * float(np.exp(3 + self.sigma**2 / 2)) * (1 - 2 * self.refunds)
+        mean = 10 * self.sigma / (self.sigma - 1) if self.tail == "pareto" else float(np.exp(3 + self.sigma**2 / 2))
+        return (1 - self.zeros) * 2 * mean * (1 - 2 * self.refunds)
+
+    def draw_amounts(self, random: np.random.Generator, count: int) -> Floats:
+        """What some payments are."""
+        if self.tail == "pareto":
+            return 10 * (1 + random.pareto(self.sigma, count))
+        return random.lognormal(3.0, self.sigma, count)
 
     @property
     def mean_age(self) -> float:
@@ -49,7 +61,7 @@ def draw_arm(random: np.random.Generator, world: PaymentWorld) -> DrawnArm:
     made = np.sort(END * random.random(world.decisions) ** 0.6)
     paying = np.flatnonzero(random.random(world.decisions) >= world.zeros)
     row = np.repeat(paying, random.integers(1, 4, len(paying)))
-    amount = random.lognormal(3.0, world.sigma, len(row))
+    amount = world.draw_amounts(random, len(row))
     amount = np.where(random.random(len(row)) < world.refunds, -amount, amount)
     age = random.beta(1.0, world.early, len(row)) * WINDOW
     times = made[row] + age

@@ -32,11 +32,13 @@ PAYING = 20
 """Decisions that must have paid for an interval of the value; below, its coverage was not measured."""
 PAYING_FOR_OUTSTANDING = 100
 """The same for what is outstanding, whose interval is not corrected for skewness."""
-HEAVY_TAIL = 1.1
-"""The mean of log(total / median) of the totals above the median beyond which tails are too heavy.
+WIDEST_SPREAD, LONGEST_TAIL = 1.4, 0.8
+"""Tails are too heavy if the totals of decisions that paid vary by more than both of these.
 
-It is that of lognormal totals with s = 1.38. Where tails are near it, those runs in which no large payment came yet get
-an interval, and it is too low; so it lies where intervals still hold for all runs (docs/coverage.md).
+The first is the standard deviation of their logarithms, which is s for lognormal totals; all of them count in it, so
+that it tells s = 1.8 from s = 1.3 by a hundred, also where no large payment came yet. The second is the mean of
+log(total / median) of those above the median: many small payments alone are no reason to withhold an interval
+(docs/coverage.md).
 """
 LARGEST_SHARE = 1 / 3
 """What the largest hundredth of the paying decisions may carry of the sum."""
@@ -321,12 +323,13 @@ def unreliable(arm: ArmAges, ages: int) -> str | None:
     if not len(positive):
         return "no decision paid more than it was refunded"
     largest = positive[: int(np.ceil(len(positive) / 100))].sum() / positive.sum()
-    upper = positive[: max(len(positive) // 2, 1)]
-    tail = float(np.log(upper / upper[-1]).mean())
     if largest > LARGEST_SHARE:
         return f"the largest 1 % of the decisions that paid carry {largest:.0%} of the sum"
-    if tail > HEAVY_TAIL:
-        return f"payments have a heavy tail: those above the median are {np.exp(tail):.1f} times it, on (log) average"
+    logs = np.log(positive)
+    upper, spread = logs[: max(len(logs) // 2, 1)], float(logs.std())
+    if spread > WIDEST_SPREAD and float((upper - upper[-1]).mean()) > LONGEST_TAIL:
+        most = f"up to {WIDEST_SPREAD} intervals hold"
+        return f"payments have a heavy tail: the logarithms of what decisions paid vary by {spread:.2f}, and {most}"
     return None
 
 

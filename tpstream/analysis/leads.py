@@ -1,7 +1,8 @@
 """The lead of one arm over the others, look by look, and since when it has been clear.
 
 Looks are at whole units of time, from the first at which enough decisions of all arms have been observed for the whole
-window: before, only the beginning of what is paid could be compared, and an arm that pays later would seem worse.
+window: before, only the beginning of what is paid could be compared, and an arm that pays later would seem worse. Data
+without times are looked at once, at their end: the order of their rows need not be that of the decisions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from scipy import stats
 from tpstream.analysis.age_tables import AgeTable
 from tpstream.analysis.boundaries import boundaries
 from tpstream.analysis.open_values import estimate
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 
 MOST_LOOKS = 200
@@ -40,6 +42,8 @@ def lead_courses(table: AgeTable, known: Sequence[int], first: int, end: float, 
     step = max(1, int(np.ceil((end - start) / MOST_LOOKS)))
     looks = np.arange(np.floor(start) + step, np.floor(table.until + 1e-9) + 0.5, step)
     looks = np.array([time for time in looks if all(table.is_mature(arm, time) for arm in known)])
+    if not has_times(table.header):
+        looks = looks[-1:]
     if not len(looks):
         return {}
     share = np.clip((looks - start) / (end - start), 0.0, 1.0)
@@ -52,6 +56,12 @@ def lead_courses(table: AgeTable, known: Sequence[int], first: int, end: float, 
         bounds = boundaries(covariance, 2 * alpha / len(known) * share)
         found[arm] = Course(looks, values[first] - values[arm], np.sqrt(np.diagonal(covariance)), bounds)
     return found
+
+
+def has_times(header: Header) -> bool:
+    """Whether decisions have times: those of imported tables without a column of times are numbered by their rows."""
+    columns = (header.imported or {}).get("map")
+    return columns is None or "time" in columns["decisions"] or "time" in columns["payments"]
 
 
 def _course(table: AgeTable, known: Sequence[int], looks: Floats) -> tuple[dict[int, Floats], dict[int, Floats]]:

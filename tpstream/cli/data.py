@@ -1,4 +1,4 @@
-"""Commands that prepare data sets: data spotify and data actg175 for simulation, data cdnow for an import."""
+"""Commands that prepare data sets: spotify and actg175 for simulation, cdnow and rossi to be imported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -152,3 +152,31 @@ def cdnow(
         say(f"customers: {done.customers_file}")
         say(f"purchases: {done.purchases_file}")
         say(f"map:       {done.map_file}")
+
+
+@dataset(
+    "rossi --out data && tpstream import data/rossi.csv --map data/rossi.map.toml --out rossi.arrows && "
+    "tpstream answer rossi.arrows"
+)
+def rossi(
+    *,
+    out: Annotated[Path, option("--out -o FOLDER", "Where the table and its map go.")] = Path(),
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn Rossi's experiment with released prisoners, as it is in the package lifelines, into a table to import.
+
+    Half of them got financial aid, by chance. A row is a visit at the end of a week: 1 if there was no arrest yet.
+    """
+    from tpstream.datasets.rossi import ARMS, prepare
+
+    done = prepare(out, force=force)
+    totals = done.visits.groupby(["aid", "person"])["free"].sum()
+    rows = [
+        {"arm": name, "persons": f"{len(totals[name]):,}", "weeks without arrest": f"{totals[name].mean():.2f}"}
+        for name in ARMS
+    ]
+    print_table(rows)
+    if not quiet:
+        say(f"visits: {done.visits_file}")
+        say(f"map:    {done.map_file}")

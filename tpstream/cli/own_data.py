@@ -124,7 +124,7 @@ def _write_guess(tables: "Tables", out: Path, *, force: bool) -> Path:
     from tpstream.model.errors import DataError
 
     path = out.with_name(f"{out.stem}.map.toml")
-    if path.exists() and not force:
+    if path.exists() and not force and not _is_guess(tables, path):
         raise DataError(f"{path}: there is a map already; use it with --map, or write it anew with --force")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,6 +132,19 @@ def _write_guess(tables: "Tables", out: Path, *, force: bool) -> Path:
     except OSError as error:
         raise DataError(f"{path}: cannot write the map: {error.strerror}; choose another place") from error
     return path
+
+
+def _is_guess(tables: "Tables", path: Path) -> bool:
+    """Whether a map is the guess of an earlier import of these tables, which nobody has corrected."""
+    from tpstream.log.imports.column_map import read_map
+    from tpstream.model.errors import DataError
+
+    try:
+        there = read_map(path)
+        guess = tables.columns.model_copy(update={"options": there.options})
+        return path.read_text(encoding="utf-8") == guess.text()
+    except (OSError, DataError):
+        return False
 
 
 def _show_guess(tables: "Tables") -> None:
@@ -248,10 +261,11 @@ def _show_answer(found: "Answer") -> None:
         whole = count_of(found.table.periods, found.unit)
         say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
     if found.clear_since is not None:
-        say(f"{found.leader} leads; clear since {found.clear_since}")
+        since = found.clear_since if isinstance(found.clear_since, str) else f"{found.clear_since:g}"
+        say(f"{found.leader} leads; clear since {since}")
     else:
         more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
-        say(f"{found.leader or 'no arm'} leads; not clear: {found.clear_reason}{more}")
+        say(f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}")
     if any(one.weighted is not None for one in found.arms):
         say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
     for one in found.arms:

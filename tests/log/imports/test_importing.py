@@ -329,6 +329,12 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         ("id,time,arm\n", GOOD[1], {}, "has no rows"),
         (GOOD[0], "id,time,amount\n1,2024-01-02,five\n", {"map": True}, "row 1, column amount: 'five' is not a number"),
         (GOOD[0], "id,time\n1,2024-01-02\n", {}, "looks like the amount"),
+        (GOOD[0], "id,amount\n1,5\n", {}, "looks like the time"),
+        (GOOD[0], "time,amount\n2024-01-02,5\n", {}, "looks like the id"),
+        ("id,time,arm,x1\n1,2024-01-01,x,\n2,2024-01-01,x,some\n", None, {}, "column x1: 'some' is not a number"),
+        (GOOD[0], None, {}, "looks like the amount"),
+        (GOOD[0], "\n\n", {}, "cannot be read"),
+        (GOOD[0], "\x00\x01\n", {}, "has no rows"),
         ("id,time\n1,2024-01-01\n", GOOD[1], {}, "looks like the arm"),
         ("id,time,arm\n1,yesterday,x\n", GOOD[1], {"map": True}, "row 1, column time: 'yesterday' is no time"),
         ("id,time,arm\n1,2024-02-31,x\n", GOOD[1], {}, "'2024-02-31' is no time"),
@@ -341,7 +347,7 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         (*GOOD, {"unit": "second", "window": "9d"}, "choose a larger unit"),
         (*GOOD, {"until": "someday"}, "until: 'someday' cannot be read"),
         (*GOOD, {"until": 7}, "until: 7.0 does not fit"),
-        (*GOOD, {"until": "2023-01-01"}, "no decision is left"),
+        (*GOOD, {"until": "2023-01-01"}, "no decision is left to import: 1 after the data cut"),
         (*GOOD, {"timezone": "Mars"}, "there is no zone 'Mars'"),
         (*GOOD, {"encoding": "klingon"}, "encoding"),
         ("id,time,arm,p\n1,2024-01-01,x,1.5\n", GOOD[1], {}, "1.5 is no probability"),
@@ -351,9 +357,10 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         (*GOOD, {"map": {"decision": {"arm": "x"}}}, "did you mean 'decisions'"),
     ],
 )
-def test_wrong_files(tmp_path: Path, offers: str, payments: str, options: dict[str, Any], message: str) -> None:
+def test_wrong_files(tmp_path: Path, offers: str, payments: str | None, options: dict[str, Any], message: str) -> None:
     """What is wrong with a table or an option is one line that names the place and the value."""
-    first, second = write(tmp_path, "offers.csv", offers), write(tmp_path, "paid.csv", payments)
+    first = write(tmp_path, "offers.csv", offers)
+    second = None if payments is None else write(tmp_path, "paid.csv", payments)
     if options.get("map") is True:
         columns = {"decision": "id", "time": "time", "amount": "amount"}
         options = {"map": {"decisions": {"id": "id", "time": "time", "arm": "arm"}, "payments": columns}}

@@ -147,9 +147,9 @@ def guess_map(decisions: pa.Table, payments: pa.Table | None, names: Sequence[st
             arm=guess.needed("arm"), time=guess.find("time"), id=guess.find("id"), probability=guess.find("probability")
         )
         return ColumnMap(layout="wide", decisions=columns, payments=PaymentColumns(columns=ordered))
-    arm = guess.needed("arm")
+    arm, id = guess.needed("arm"), guess.needed("id")
     amount = guess.needed("amount", numbers=True)
-    columns = DecisionColumns(id=guess.needed("id"), arm=arm, probability=guess.find("probability"))
+    columns = DecisionColumns(id=id, arm=arm, probability=guess.find("probability"))
     decided, paid = guess.find_times()
     part = None if paid else guess.needed("part")
     return ColumnMap(
@@ -193,20 +193,17 @@ class _Guess:
         return title
 
     def find(self, purpose: str, *, times: bool = False, numbers: bool = False, ending: str = "") -> str | None:
-        """The column with the most telling name for a purpose, if there is one."""
+        """The column with the most telling name for a purpose, else the only one of its type; None without either."""
         free = [title for title in self._table.column_names if title not in self._taken]
-        if times:
-            free = [title for title in free if self._is_time(title)] or free
-        if numbers:
-            free = [title for title in free if self._is_number(title)] or free
+        fits = self._is_time if times else self._is_number
+        typed = [title for title in free if fits(title)] if times or numbers else []
+        free = typed or free
         for word in NAMES[purpose]:
             exact = [title for title in free if _words(title) == [word]]
             fitting = [title for title in free if word in _words(title) and (not ending or ending in _words(title))]
             if found := (exact if not ending else []) or fitting:
                 return self.take(found[0])
-        if (times or numbers) and len(free) == 1:
-            return self.take(free[0])
-        return None
+        return self.take(typed[0]) if len(typed) == 1 else None
 
     def needed(self, purpose: str, *, times: bool = False, numbers: bool = False) -> str:
         """The same; DataError if there is none."""

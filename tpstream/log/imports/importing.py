@@ -14,7 +14,7 @@ from pyarrow import parquet
 from tpstream.log.imports.clock import Clock, set_clock
 from tpstream.log.imports.column_map import ColumnMap, DecisionColumns, guess_map, read_map
 from tpstream.log.imports.fates import PaymentRows, decision_fates, match, payment_fates
-from tpstream.log.imports.report import Fate, count_fates, few_decisions
+from tpstream.log.imports.report import Fate, count_fates, few_decisions, left_out
 from tpstream.log.imports.tables import Decisions, OpenTable, Source, open_table, read_rows
 from tpstream.log.imports.times import Moments
 from tpstream.log.reader import Log, read_log
@@ -142,7 +142,7 @@ def import_tables(tables: Tables, out: Path, *, force: bool = False) -> Log:
     rows = payment_fates(payments, paid, made, fates, match(decisions, payments, fates), clock)
     taken = np.flatnonzero(fates == Fate.TAKEN)
     if not len(taken):
-        raise DataError(f"{first.where}: no decision is left to import; {count_fates('decisions', fates)}")
+        raise DataError(f"{first.where}: no decision is left to import: {left_out('decisions', fates)}")
     order = taken[np.argsort(made.moments[taken], kind="stable")]
     names, arms = _number_arms(decisions.arms.take(pa.array(order)))
     pulls = np.full(len(fates), -1)

@@ -61,6 +61,13 @@ def count_fates(table: str, fates: Bytes) -> dict[str, int]:
     return {"rows": len(fates)} | {fate.name.lower(): int(counts[fate]) for fate in TEXTS[table]}
 
 
+def left_out(table: str, fates: Bytes) -> str:
+    """What became of rows none of which was taken, as in "2 after the data cut"."""
+    counts = count_fates(table, fates)
+    texts = ((text.removeprefix("left out: "), counts[fate.name.lower()]) for fate, text in TEXTS[table].items())
+    return ", ".join(f"{count:,} {text}" for text, count in texts if count)
+
+
 def few_decisions(arms: Sequence[str], counts: Sequence[int]) -> dict[str, int]:
     """The arms that have few decisions, and how many."""
     return {arm: count for arm, count in zip(arms, counts, strict=True) if count < FEW}
