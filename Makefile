@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper league docs test lint types imports browser unit verify clean
+.PHONY: help demo paper league docs test lint types imports browser unit verify fuzz fuzz-full clean
 
 help:  ## What can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tpstream needs Python 3.11 or newer; set PYTHON=..."; exit 1; }
@@ -73,6 +73,12 @@ verify: $(VENV)/installed-dev  ## What takes long: statistics with many runs, an
 	$(BIN)/tpstream paper policies
 	$(BIN)/tpstream paper impatient
 	$(BIN)/tpstream paper trials
+
+fuzz: $(VENV)/installed-dev  ## Ten minutes of changed files, random worlds, kills, signals and small disks
+	$(BIN)/python tests/fuzz --minutes 10
+
+fuzz-full: $(VENV)/installed-dev  ## The same for hours: all cases of the table in docs/reliability.md, which it writes
+	$(BIN)/python tests/fuzz --write
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -122,7 +122,7 @@ def test_logs_without_complete_pulls_are_refused(tmp_path: Path) -> None:
     lines = read_lines(tmp_path / "run.jsonl")
     lines[2]["part"] = 7
     write_lines(tmp_path / "run.jsonl", lines)
-    with pytest.raises(LogError, match="column part goes beyond 0 to 6"):
+    with pytest.raises(LogError, match="a part is outside of 0 to 6"):
         diagnose(tmp_path / "run.jsonl")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tpstream.analysis.logs import check_ranges
 from tpstream.analysis.open_values import FEWEST, ROUNDING, ArmAges
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
@@ -95,6 +96,7 @@ def read_decisions(log: Log, purpose: str) -> Decisions:
     is_pull, is_paid = columns["kind"] == PULL, columns["kind"] == PARTIAL
     made, arm = columns["time"][is_pull], columns["arm"][is_pull]
     time, row = columns["time"][is_paid], columns["pull"][is_paid] - 1
+    check_ranges(log, {name: columns[name][is_pull | is_paid] for name in ("arm", "part", "pull")}, len(made))
     until, whole = _until(log, columns["time"])
     age = columns["part"][is_paid] - 1 if header.payments else np.floor(time - made[row] + ROUNDING).astype(np.int64)
     periods = header.span if header.payments else _periods(log, age)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tpstream.analysis.logs import check_ranges
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, PARTIAL, Columns, Kind, pull_events
+from tpstream.model.events import CLOSED, PARTIAL, Kind, pull_events
 from tpstream.model.limits import divisors
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
@@ -57,12 +57,12 @@ class CompletePulls(NamedTuple):
     def _add(self, log: Log) -> None:
         log.require_all("a diagnosis")
         log.require_run("a diagnosis compares groups of parts with the arms' maxima, which nobody knows")
-        arms, span = self.sums.shape
+        span = self.sums.shape[1]
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
         for batch in log.reader.batches((*NEEDED, "shown")):
             columns = pull_events(batch)
-            _check_ranges(log, columns, arms, span)
+            check_ranges(log, columns, log.header.horizon)
             kept = ~np.isin(columns["pull"], imputed) if len(imputed) else slice(None)
             kind, pull, *rest = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():
@@ -86,14 +86,6 @@ def pulls_with_defaults(log: Log) -> Ints:
     if log.header.scenario.get("default_reward") is None:
         return np.zeros(0, dtype=np.int64)
     return np.unique(log.columns(["pull"], [Kind.LATE, Kind.DROPPED])["pull"])
-
-
-def _check_ranges(log: Log, columns: Columns, arms: int, span: int) -> None:
-    """Refuse numbers that cannot be; the other rules of a log are for `replay` to check."""
-    for name, least, most in (("arm", 0, arms - 1), ("part", 0, span), ("pull", 1, None)):
-        column = columns[name]
-        if len(column) and (column.min() < least or (most is not None and column.max() > most)):
-            raise LogError(f"{log.path}: column {name} goes beyond {least} to {most}; `tpstream replay` says where")
 
 
 @compiled_loop

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tpstream.analysis.logs import check_ranges
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
@@ -79,6 +80,7 @@ def read_endpoints(
     patients = int(np.count_nonzero(is_pull))
     if not patients:
         raise LogError(f"{log.path}: holds no decision, so there is no patient; choose another log")
+    check_ranges(log, columns, patients)
     paid = kind == Kind.PARTIAL
     if not credited:
         paid &= ~_defaults(header, columns)

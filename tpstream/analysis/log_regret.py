@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
-from tpstream.analysis.logs import WorldLogs, gather, logged_currency
+from tpstream.analysis.logs import WorldLogs, check_ranges, gather, logged_currency
 from tpstream.analysis.money import MEASURES, Account as EventAccount, Curves, money_table
 from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
@@ -262,15 +262,14 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]
     account = EventAccount(means, rounds, log.header.horizon)
     if only_pulls:
         arms = log.columns(["arm"], [Kind.PULL])["arm"]
-        _check_numbers(log, "arm", arms, 0, len(means) - 1)
+        check_ranges(log, {"arm": arms}, log.header.horizon)
         counter, pulls = PullCounts(len(means), rounds), len(arms)
         counter.add(arms)
         curves = account.curves()
         curves.counts[:-1] = counter.counts()
     else:
         for columns in map(without_looks, log.reader.batches(NEEDED)):
-            _check_numbers(log, "arm", columns["arm"], 0, len(means) - 1)
-            _check_numbers(log, "pull", columns["pull"], 1, log.header.horizon)
+            check_ranges(log, columns, log.header.horizon)
             account.add(columns)
         curves = account.curves()
         pulls = int(curves.counts.sum())
@@ -288,13 +287,6 @@ def was_stopped(log: Log) -> bool:
     if not log.header.scenario.get("trial"):
         return False
     return len(np.unique(log.columns(["arm"], [Kind.STOPPED])["arm"])) == len(log.header.arms)
-
-
-def _check_numbers(log: Log, what: str, numbers: Ints, first: int, last: int) -> None:
-    """Refuse arms and pulls that cannot be counted; the other rules of a log are for `replay` to check."""
-    if len(numbers) and not first <= numbers.min() <= numbers.max() <= last:
-        article = "an" if what == "arm" else "a"
-        raise LogError(f"{log.path}: {article} {what} is outside of {first} to {last}; `tpstream replay` says where")
 
 
 def _account(runs: list[Curves], reach: int, *, only_pulls: bool) -> Account:

@@ -10,6 +10,7 @@ separated by commas, numbers may have decimal commas; a file with both points an
 """
 
 import re
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -83,6 +84,7 @@ def read_titles(path: Path, key: str) -> list[str]:
     try:
         if path.suffix.lower() == ".parquet":
             return list(parquet.read_schema(path).names)
+        _check_text(path)
         parsing = csv.ParseOptions(delimiter=separator_of(path), invalid_row_handler=lambda _: "skip")
         with csv.open_csv(path, parse_options=parsing) as reader:
             return [title.strip() for title in reader.schema.names]
@@ -103,6 +105,16 @@ def unreadable(path: Path, where: str, error: Exception) -> ScenarioError:
             return ScenarioError(f"{where} is not UTF-8 text (line {line:,} of the file); save it as UTF-8")
     reason = " ".join(str(error).split()).rstrip(".")
     return ScenarioError(f"{where} cannot be read ({reason}); give CSV or .parquet")
+
+
+def _check_text(path: Path) -> None:
+    """Raise UnicodeDecodeError unless a file is UTF-8: for an uneven row that is not, pyarrow prints a traceback."""
+    decoder = getincrementaldecoder("utf-8")()
+    check_ordinary(path)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
 
 
 def separator_of(path: Path) -> str:
@@ -204,6 +216,8 @@ def read_table(
         _check_titles(where, titles_there, wanted)
         with parquet.ParquetFile(path) as file:
             return file.read(list(wanted))
+    if encoding == "utf8":
+        _check_text(path)
     uneven: list[csv.InvalidRow] = []
 
     def skip(row: csv.InvalidRow) -> str:

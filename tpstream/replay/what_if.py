@@ -143,6 +143,8 @@ def what_if(log: Log | str | Path, policy: PolicySpec, *, folder: str | Path = "
         )
     batches = audited(log, scenario.build_world(header.seed, header.run))
     arms = np.concatenate([np.empty(0, np.int64), *(events.arm[events.kind == Kind.PULL] for events in batches)])
+    if not len(arms):
+        raise LogError(f"{log.path}: holds no decision; there is nothing to compare")
     other = simulate(scenario, choice, seed=header.seed, run=header.run).arms[: len(arms)]
     notes = [] if log.truncated is None else [log.truncated]
     if len(other) < len(arms):

@@ -1,0 +1,155 @@
+"""A case in a forked child: it has limits, a session of its own, and its end is looked at.
+
+The parent has loaded and compiled everything, so that a child starts in milliseconds and many fit into a second.
+"""
+
+import os
+import re
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tpstream.cli import start
+
+SECONDS = 20
+"""Seconds of work after which a child is ended: it hangs."""
+WAITS = 3
+"""How many times as long it may wait, for what never comes or for its turn on a busy machine."""
+MEMORY = 2_000_000_000
+"""Bytes that a child may use beyond what it got from its parent."""
+FILE_SIZE = 200_000_000
+"""Bytes of any file that a child writes, unless it is to run out of space."""
+RAISED = 70
+"""The exit code of a child that ended with an exception, as that of tpstream never is."""
+KIBIBYTE = 1024
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: its exit code or the signal, what it printed on both ways, and the bytes that it used."""
+
+    code: int
+    signal: int
+    printed: str
+    used: int
+
+    @property
+    def fault(self) -> str | None:
+        """What is bad about it in short, the same words for the same fault; None if it ended as a command should."""
+        if self.signal in {signal.SIGALRM, signal.SIGKILL, signal.SIGXCPU}:
+            return f"still running after {SECONDS} s"
+        if self.signal:
+            return f"ended by {signal.Signals(self.signal).name}"
+        if self.code == RAISED or "Traceback (most recent call last)" in self.printed:
+            return f"traceback: {raised(self.printed)}"
+        if self.used > MEMORY:
+            return f"more than {MEMORY // 10**9} GB"
+        if self.code not in {0, 1, 2}:
+            return f"exit code {self.code}"
+        return "an exit code, but no word" if self.code and not self.printed.strip() else None
+
+
+def raised(printed: str) -> str:
+    """The exception of a traceback, and the innermost function of tpstream that it came through."""
+    lines = [
+        line for line in printed.splitlines() if re.match(r"[\w.]*(Error|Exception|Warning|Interrupt|Exit)\b", line)
+    ]
+    places = re.findall(r'File ".*?/tpstream/(\w[\w/]*)\.py", line \d+, in (\S+)', printed)
+    name = lines[-1].partition(":")[0] if lines else "unknown"
+    return f"{name} in {'.'.join(places[-1])}" if places else name
+
+
+def run_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE) -> Ended:
+    """Do work in a forked child, in a folder, and wait for its end."""
+    return end_of(start_child(work, folder, file_size=file_size), folder)
+
+
+def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE) -> int:
+    """The number of a forked child that does the work, in a folder, and leaves with the exit code that it returns."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    code = RAISED
+    try:
+        _prepare(folder, file_size)
+        code = work()
+    except BaseException:  # noqa: BLE001 (whatever it is, it is what the parent looks for)
+        traceback.print_exc()
+    finally:
+        with suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def end_of(child: int, folder: Path) -> Ended:
+    """How a child ended; whoever is left of its session is ended, too."""
+    _, status, usage = os.wait4(child, 0)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)
+    here = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    used = max(0, usage.ru_maxrss - here) * KIBIBYTE
+    place = printed_by(folder)
+    printed = place.read_text(errors="replace") if place.exists() else ""
+    place.unlink(missing_ok=True)
+    return Ended(
+        os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
+        os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+        printed,
+        used,
+    )
+
+
+def printed_by(folder: Path) -> Path:
+    """The file with what a child in this folder prints: beside it, since there may be no room in it."""
+    return folder.with_name(f"{folder.name}.printed")
+
+
+def _prepare(folder: Path, file_size: int) -> None:
+    """Give this process, a child, its folder, its limits and a file for what it prints."""
+    os.setsid()
+    os.chdir(folder)
+    for one in start.SIGNALS:
+        signal.signal(one, signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(WAITS * SECONDS)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    printed = os.open(printed_by(folder), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream, place in enumerate((nothing, printed, printed)):
+        os.dup2(place, stream)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (streams of the process)
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    # Half as much again: what is only asked for, and never touched, is not used.
+    most = pages * resource.getpagesize() + MEMORY * 3 // 2
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def command(words: Sequence[str]) -> Callable[[], int]:
+    """The console script with these words, as work of a child."""
+
+    def work() -> int:
+        sys.argv = ["tpstream", *words]
+        try:
+            start.main()
+        except SystemExit as left:
+            return int(left.code or 0)
+        return 0
+
+    return work
+
+
+def run_command(words: Sequence[str], folder: Path, *, file_size: int = FILE_SIZE) -> Ended:
+    """The console script with these words in a child."""
+    return run_child(command(words), folder, file_size=file_size)

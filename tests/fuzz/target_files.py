@@ -1,0 +1,42 @@
+"""Files that were changed, read by every command that reads such files."""
+
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from children import run_command
+from hypothesis import strategies as st
+from mutations import changed_file, donors_of, tree_of
+from samples import Sample, samples, write_files
+
+Case = dict[str, Any]
+
+
+@cache
+def _donors(kind: str) -> Mapping[str, list[Any]]:
+    return donors_of([tree_of(one.changed, one.files[one.changed]) for one in samples(kind)])
+
+
+def cases(kind: str) -> st.SearchStrategy[Case]:
+    """A sample of this kind of which one file was changed, and a command that reads it."""
+
+    def of(sample: Sample) -> st.SearchStrategy[Case]:
+        change = changed_file(sample.changed, sample.files[sample.changed], _donors(kind))
+        return st.builds(
+            lambda data, words: {"files": {**sample.files, sample.changed: data}, "words": list(words)},
+            change,
+            st.sampled_from(sample.commands),
+        )
+
+    return st.sampled_from(samples(kind)).flatmap(of)
+
+
+def check(case: Case) -> str | None:
+    """What is bad about how the command ends."""
+    with tempfile.TemporaryDirectory() as name:
+        write_files(Path(name), case["files"])
+        ended = run_command(case["words"], Path(name))
+    fault = ended.fault
+    return fault if fault is None or " in " in fault else f"{case['words'][0]}: {fault}"
