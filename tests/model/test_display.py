@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tpstream.model.display import MOST_ROWS, Curve, Summary, draw_curves, listed, number_text, shorten
+from tpstream.model.display import MOST_ROWS, Curve, Summary, draw_curves, listed, number_text
+from tpstream.model.names import shorten
 
 words = st.text(max_size=300)
 rows = st.integers(1, 3).flatmap(

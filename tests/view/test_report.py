@@ -14,7 +14,7 @@ from studies import small
 
 from tpstream import compare, league, read_study, read_trial, sweep, trial
 from tpstream.experiment.findings import league_findings, study_findings, sweep_findings
-from tpstream.experiment.store import FailedRun
+from tpstream.experiment.runs import FailedRun
 from tpstream.figures.style import new_figure
 from tpstream.model.errors import PageError
 from tpstream.trial.report import trial_findings

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tpstream.analysis.log_regret import LogRegret
     from tpstream.experiment.result import Study
-    from tpstream.experiment.store import FailedRun
+    from tpstream.experiment.runs import FailedRun
     from tpstream.experiment.sweep import Sweep
     from tpstream.trial.characteristics import Trial
 

@@ -21,8 +21,9 @@ from tpstream.experiment.folder import Origin, export, open_folder, origin_of
 from tpstream.experiment.live import tell_results, tell_runs
 from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
+from tpstream.experiment.runs import FailedRun, Records
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
-from tpstream.experiment.store import FailedRun, Records, RunResult, Store
+from tpstream.experiment.store import RunResult, Store
 from tpstream.experiment.summaries import NUMBER, CellSummary, summarize, summarize_cells
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError

@@ -19,9 +19,9 @@ import msgspec
 
 from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
-from tpstream.log.schema import package_versions
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.names import csv_text
+from tpstream.model.notes import package_versions
 from tpstream.model.whole_files import read_whole
 from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote

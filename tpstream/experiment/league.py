@@ -19,8 +19,8 @@ from tpstream.experiment.compare import Expecting, compare
 from tpstream.experiment.folder import write_whole
 from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.result import Study
+from tpstream.experiment.runs import FailedRun
 from tpstream.experiment.standings import FIXED, conclude, judge
-from tpstream.experiment.store import FailedRun
 from tpstream.model.display import PolicyTables, Summary, counted
 from tpstream.model.errors import PolicyError, StudyError
 from tpstream.model.names import csv_text

@@ -13,10 +13,10 @@ from typing import Any
 
 from tpstream.engines.engine import select
 from tpstream.experiment.store import hash_of, identify_world, result_key
-from tpstream.log.schema import package_versions
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import PolicyError, ScenarioError, StudyError
 from tpstream.model.limits import MOST_RUNS
+from tpstream.model.notes import package_versions
 from tpstream.policies.base import PolicyForm
 from tpstream.run.loop import counted_rounds
 from tpstream.run.options import RunOptions

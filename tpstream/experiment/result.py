@@ -13,8 +13,7 @@ from tpstream.analysis import intervals
 from tpstream.analysis.money import MEASURES, frame, money_contrasts, money_table, stacked
 from tpstream.analysis.regret import all_equal
 from tpstream.analysis.theory import Bound
-from tpstream.experiment.runs import StudyRuns
-from tpstream.experiment.store import FailedRun
+from tpstream.experiment.runs import FailedRun, StudyRuns
 from tpstream.figures.style import figure_text, regret_figure, run_count
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary

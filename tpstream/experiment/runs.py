@@ -1,6 +1,6 @@
 """The runs of a study: the measures of every run, and the numbers that follow from each of them alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.analysis.regret import best_arms, no_best_arm, pseudo_regret
-from tpstream.experiment.store import FailedRun, Records
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import StudyError, UnknownNameError
+from tpstream.run.options import Measures
 
 if TYPE_CHECKING:
     from tpstream.experiment.folder import Origin
+    from tpstream.experiment.store import PackedMeasures
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """One policy in one run: why it failed, and what repeats it alone."""
+
+    scenario: str
+    policy: str
+    run: int
+    seed: int
+    reason: str
+    repeat: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The runs of one policy in one world: numbers, measures and seconds of the finished ones, and failures."""
+
+    runs: Ints
+    measures: "Sequence[Measures] | PackedMeasures"
+    seconds: Floats
+    failures: Mapping[int, str] = field(default_factory=dict)
+    """Why runs failed, by number."""
+
+    def measure(self, name: str) -> NDArray[Any]:
+        """One measure of every run, stacked along a new first axis."""
+        found = [self.measures[place][name] for place in range(len(self))]
+        return np.stack(found) if found else np.empty(0)
+
+    def __len__(self) -> int:
+        return len(self.runs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,9 +8,9 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.model.arrays import Floats, Ints
+from tpstream.experiment.runs import Records
 from tpstream.model.errors import StudyError
 from tpstream.model.notes import logger
 from tpstream.model.registry import MODELS
@@ -65,21 +65,6 @@ class RunResult:
     measures: bytes
     seconds: float
     failure: str | None = None
-
-
-@dataclass(frozen=True)
-class FailedRun:
-    """One policy in one run: why it failed, and what repeats it alone."""
-
-    scenario: str
-    policy: str
-    run: int
-    seed: int
-    reason: str
-    repeat: str
-
-    def __str__(self) -> str:
-        return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
 
 
 class _Packed(msgspec.Struct, array_like=True):
@@ -146,25 +131,6 @@ class PackedMeasures:
 
     def __len__(self) -> int:
         return len(self.packed)
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """The runs of one policy in one world: numbers, measures and seconds of the finished ones, and failures."""
-
-    runs: Ints
-    measures: Sequence[Measures] | PackedMeasures
-    seconds: Floats
-    failures: Mapping[int, str] = field(default_factory=dict)
-    """Why runs failed, by number."""
-
-    def measure(self, name: str) -> NDArray[Any]:
-        """One measure of every run, stacked along a new first axis."""
-        found = [self.measures[place][name] for place in range(len(self))]
-        return np.stack(found) if found else np.empty(0)
-
-    def __len__(self) -> int:
-        return len(self.runs)
 
 
 class Store:

@@ -14,7 +14,7 @@ from tpstream.experiment.compare import refuse_if_all_failed, run_study
 from tpstream.experiment.folder import export
 from tpstream.experiment.plan import make_plan
 from tpstream.experiment.result import Study
-from tpstream.experiment.store import FailedRun
+from tpstream.experiment.runs import FailedRun
 from tpstream.figures.style import policy_colours
 from tpstream.figures.sweep import sweep_figure
 from tpstream.model.display import Curve, PolicyTables, Summary, counted, listed, number_text

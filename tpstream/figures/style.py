@@ -17,9 +17,8 @@ import numpy as np
 from tpstream.analysis.intervals import Interval
 from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.display import shorten
 from tpstream.model.errors import FigureError, UnknownNameError
-from tpstream.model.names import visible
+from tpstream.model.names import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

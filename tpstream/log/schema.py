@@ -1,8 +1,6 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -13,13 +11,10 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import Detail
 from tpstream.model.limits import LARGEST, LONGEST_SPAN, LONGEST_TEXT, MOST_ARMS, MOST_ROUNDS
-from tpstream.model.notes import own_version
 from tpstream.model.world import Endpoint, Problem, Reveal
 
 SCHEMA = 1
 """The version of the log's schema; it grows when a reader of the old version could go wrong."""
-PACKAGES = ("numpy", "numba", "simpy")
-"""Packages whose version can change a number in a log."""
 
 
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -249,12 +244,3 @@ def _lengths(header: Header) -> Iterator[tuple[str, int, int]]:
         yield "maxima of the endpoint", len(endpoint.maxima), arms
         yield "scales of the endpoint", len(endpoint.scale), header.span
         yield "shifts of the endpoint", len(endpoint.shift), header.span
-
-
-@cache
-def package_versions() -> dict[str, str]:
-    """The versions of tpstream and of the packages that its numbers depend on.
-
-    Read once, since versions are read from files and cannot change while a process lives.
-    """
-    return {"tpstream": own_version()} | {name: version(name) for name in PACKAGES}

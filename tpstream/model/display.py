@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.names import shorten
 
 if TYPE_CHECKING:
     import pandas as pd  # only for types: a scenario does not need it
@@ -19,8 +20,6 @@ MOST_CHARACTERS = 580
 """The longest text of a result; a screen shows it without scrolling."""
 MOST_WIDE = 96
 """The longest line of it."""
-MOST_CELL = 32
-"""The longest text of a cell."""
 MOST_ROWS = 20
 """Rows of a table in a notebook; further ones are counted."""
 MOST_POINTS = 120
@@ -124,12 +123,6 @@ class PolicyTables(Displayed):
     def frame(self) -> "pd.DataFrame":
         """The result as a DataFrame: its `table`, as commands print it."""
         return self.table()
-
-
-def shorten(text: str, most: int = MOST_CELL) -> str:
-    """The text in one line, its end replaced by "..." if it is longer than `most` characters."""
-    line = text.replace("\n", " ")
-    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def listed(names: Sequence[object], most: int = 6) -> str:

@@ -18,6 +18,8 @@ HIDDEN = re.compile(
 """Characters that cannot be seen, but for tabs and the ends of lines."""
 FORMULA = re.compile(r"[=+\-@\t\r]")
 """How a cell begins that a spreadsheet takes for a formula."""
+LONGEST_CELL = 32
+"""Letters of a text in a cell of a table."""
 LONGEST_FILE = 120
 """Letters of a name in the name of a file; systems allow some 250 in all."""
 
@@ -31,6 +33,12 @@ def visible(text: str) -> str:
     'leftright'
     """
     return HIDDEN.sub("", text)
+
+
+def shorten(text: str, most: int = LONGEST_CELL) -> str:
+    """The text in one line, its end replaced by "..." if it is longer than `most` characters."""
+    line = text.replace("\n", " ")
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def spreadsheet_text(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The package's logger, and its version.
+"""The package's logger, and the versions of what is installed.
 
 Messages go to structlog as the user configured it, else to standard error: a sentence for people if that is a
 terminal, else with named fields (logfmt) for programs.
@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import MutableMapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -19,6 +20,8 @@ VERBOSE = "TPSTREAM_VERBOSE"
 """The environment variable that turns on all messages, also in worker processes."""
 NOTES = "TPSTREAM_NOTES"
 """The environment variable that turns off, with "0", the notes that explain why something takes long."""
+PACKAGES = ("numpy", "numba", "simpy")
+"""Packages whose version can change a number in a log."""
 
 
 _logfmt = structlog.processors.LogfmtRenderer(key_order=["level", "event"])
@@ -73,3 +76,12 @@ def own_version() -> str:
         return version("tpstream")
     except PackageNotFoundError:
         return "unknown"
+
+
+@cache
+def package_versions() -> dict[str, str]:
+    """The versions of tpstream and of the packages that its numbers depend on.
+
+    Read once, since versions are read from files and cannot change while a process lives.
+    """
+    return {"tpstream": own_version()} | {name: version(name) for name in PACKAGES}

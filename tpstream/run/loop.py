@@ -20,13 +20,13 @@ import numpy as np
 from tpstream.analysis.regret import PullCounts, checkpoints
 from tpstream.engines.draws import Draws, DrawsReader
 from tpstream.engines.engine import Bus, Engine, open_engine
-from tpstream.log.schema import Header, package_versions, write_endpoint
+from tpstream.log.schema import Header, write_endpoint
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import USER_RAISES, LogError, StudyError, SubscriberError, TpstreamError, user_code
 from tpstream.model.events import DETAIL_COLUMNS, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
-from tpstream.model.notes import logger
+from tpstream.model.notes import logger, package_versions
 from tpstream.model.numba_support import compiler_clock
 from tpstream.model.world import Problem, World
 from tpstream.run.options import Measurer, Measures, Progress, RunOptions, SinkChoice

@@ -12,7 +12,7 @@ from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import Interval, paired_interval, paired_share_interval, t_interval, wilson_interval
 from tpstream.analysis.money import MEASURES, money_contrasts, money_table
 from tpstream.analysis.regret import all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
-from tpstream.experiment.store import FailedRun
+from tpstream.experiment.runs import FailedRun
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.experiment.store import Records
+from tpstream.experiment.runs import Records
 from tpstream.looks.comparison import Comparison
 from tpstream.looks.design import Reason
 from tpstream.model.arrays import Bools, Floats, Ints

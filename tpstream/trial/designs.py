@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.columns import TABLES
-from tpstream.experiment.store import FailedRun
+from tpstream.experiment.runs import FailedRun
 from tpstream.model.display import PolicyTables, Summary, counted
 from tpstream.model.errors import UnknownNameError
 from tpstream.trial.decisions import CONCLUSIONS, SimulatedTrials

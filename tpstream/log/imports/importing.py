@@ -18,11 +18,12 @@ from tpstream.log.imports.report import Fate, count_fates, few_decisions, left_o
 from tpstream.log.imports.tables import Decisions, OpenTable, Source, open_table, read_rows
 from tpstream.log.imports.times import Moments
 from tpstream.log.reader import Log, read_log
-from tpstream.log.schema import Header, package_versions
+from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.errors import DataError, ScenarioError
 from tpstream.model.events import CLOSED, LATE, PARTIAL, PULL, Events
+from tpstream.model.notes import package_versions
 
 POLICY = "recorded"
 """What the header names as the policy: nobody knows it."""
