@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from open_worlds import END, PaymentWorld, draw_arm, make_table
 
 from tpstream.analysis.age_tables import AgeTable
-from tpstream.analysis.answer import arm_answer
+from tpstream.analysis.answer_arms import arm_answer
 from tpstream.analysis.leads import lead_courses
 
 WORLDS = (

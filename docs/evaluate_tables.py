@@ -62,7 +62,7 @@ def cover(world: LoggedWorld, logs: int, learners: Sequence[str] = (), *, seed: 
     for path in world.logs(logs, seed):
         for policy in ("allocation", *learners):
             fixed = policy == "allocation"
-            found = evaluate(path, None if fixed else policy, allocation=ALLOCATION if fixed else None)
+            found = evaluate(path, None if fixed else policy, allocation=ALLOCATION if fixed else None, twin=False)
             for one in found.estimates[:-1]:
                 values = (one.value, one.low, one.high, one.error, one.naive)
                 rows.setdefault((policy, one.estimator), []).append(values)

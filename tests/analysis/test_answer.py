@@ -254,6 +254,20 @@ def test_warnings(tmp_path: Path) -> None:
         assert all(word in warning for warning in found[:1])
 
 
+def test_payments_that_end_before_the_cut(tmp_path: Path) -> None:
+    """A cut long after the last payment makes all values too low, and is warned of; a night without payments is not."""
+    random, count, begin = np.random.default_rng(4), 2000, pd.Timestamp("2024-01-01")
+    made = np.sort(random.random(count) * 60)
+    paid = np.floor(made + random.random(count) * 5) + 0.4 + random.random(count) / 5  # only at daytime
+    offers = pd.DataFrame({"id": np.arange(count), "time": begin + pd.to_timedelta(made, unit="D"), "arm": "x"})
+    payments = offers[["id"]].assign(time=begin + pd.to_timedelta(paid, unit="D"), amount=1.0)[paid < 50]
+    for until, is_warned in (("2024-02-19", False), ("2024-02-24", True), (None, True)):
+        options = {"window": "6d", "until": until, "tolerance": "1d"}
+        log = import_log(offers, payments, out=tmp_path / "a.arrows", force=True, **options)
+        found = find_warnings(read_ages(log), 6)
+        assert any("before the data cut" in one for one in found) == is_warned, (until, found)
+
+
 def test_no_false_alarm_by_later_payments() -> None:
     """Of an arm that pays the same later, the corrected lead is not clear, although what was paid so far differs."""
     random = np.random.default_rng(6)

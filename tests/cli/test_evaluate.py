@@ -26,7 +26,14 @@ def test_an_allocation(tpstream: Command, log: Path, tmp_path: Path) -> None:
         "evaluate", log, "--allocation", "A=0.2,B=0.3", "--allocation", "C=0.5", "-f", figure, "-r", report
     )
     assert shown.code == 0
-    for text in ("doubly robust", "as logged", "effective", "finished", "fixed probabilities"):
+    for text in (
+        "doubly robust",
+        "as logged",
+        "effective",
+        "finished",
+        "fixed probabilities",
+        "the twin (model-based)",
+    ):
         assert text in " ".join(shown.out.split())
     assert figure.stat().st_size > 1000
     page = report.read_text(encoding="utf-8")
@@ -36,7 +43,9 @@ def test_an_allocation(tpstream: Command, log: Path, tmp_path: Path) -> None:
 
 def test_json(tpstream: Command, log: Path) -> None:
     """JSON has every estimate, and what a policy that learns kept."""
-    found = json.loads(tpstream("evaluate", log, "-p", "epsilon-greedy", "--replays", "10", "--json").out)
+    words = ("evaluate", log, "-p", "epsilon-greedy", "--replays", "10", "--json")
+    found = json.loads(tpstream(*words, "--no-twin").out)
+    assert found["twin"] is None
     assert (found["policy"], found["allocation"], found["reason"]) == ("epsilon-greedy", None, None)
     assert found["thinning"] == pytest.approx(0.2)
     first, logged = found["estimates"]

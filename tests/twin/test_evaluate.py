@@ -1,5 +1,6 @@
 """What another policy would have earned: estimates with their intervals, what is refused, and what is said."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ from logged_worlds import BY_LOT, CUSTOMERS, REFUNDS, ByLotParameters, LoggedWor
 from shops import make_shop
 from trials import trial_keys
 
-from tpstream import Scenario, TpstreamError, evaluate, import_log, read_log, simulate
+import tpstream
+from tpstream import Scenario, TpstreamError, import_log, read_log, simulate
 from tpstream.log.reader import Log
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.twin.propensities import shares_over_time
 
 WORLD = LoggedWorld("customers", CUSTOMERS, 0.5)
 GREEDY = "epsilon-greedy"
+evaluate = partial(tpstream.evaluate, twin=False)
+"""Without a twin, which takes longer and changes no estimate."""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,45 @@ def test_a_fixed_allocation(log: Log) -> None:
         assert one.difference is not None
         assert one.difference == pytest.approx(one.value - found.estimates[3].value)
     assert found.estimates[1].effective < 2000
+
+
+def test_the_twin_answers_beside_the_estimates(log: Log) -> None:
+    """The answer of the model is near the estimates and the truth, is named as one, and changes no estimate."""
+    allocation = {"A": 0.1, "B": 0.3, "C": 0.6}
+    found, without = tpstream.evaluate(log, allocation=allocation), evaluate(log, allocation=allocation)
+    assert found.frame().equals(without.frame())
+    assert without.twin is None
+    assert found.twin is not None
+    assert found.twin.value == pytest.approx(found.estimates[2].value, rel=0.03)
+    assert found.twin.value == pytest.approx(float(WORLD.means @ [0.1, 0.3, 0.6]), rel=0.1)
+    assert found.twin.difference == pytest.approx(found.estimates[2].difference, rel=0.1)
+    assert found.rows()[-1]["estimate"] == "the twin (model-based)"
+    assert any("a world fitted to the log" in note for note in found.notes)
+
+
+def test_the_twin_has_all_the_traffic(log: Log) -> None:
+    """A policy that learns earns there what it truly earns with all of it, which is more than with a fifth."""
+    found = tpstream.evaluate(log, GREEDY, replays=10)
+    assert found.twin is not None
+    assert found.twin.value is not None
+    assert found.twin.runs == 10
+    (all_of_it, _), (a_fifth, _) = (WORLD.truth(GREEDY, share, 100, seed=3) for share in (1.0, 0.2))
+    error = found.estimates[0].error
+    assert error is not None
+    assert abs(found.twin.value - all_of_it) < 2 * error
+    assert all_of_it > a_fifth
+
+
+def test_a_log_without_a_twin(tmp_path: Path) -> None:
+    """Where no world can be fitted, as with one arm, the estimates stand alone, and the reason is said."""
+    offers = pd.DataFrame({"id": np.arange(200), "day": 0, "arm": "a", "probability": 1.0})
+    payments = pd.DataFrame({"id": np.arange(200), "day": 1, "amount": 1.0})
+    log = import_log(offers, payments, out=tmp_path / "a.arrows", window=3, until=9)
+    found = tpstream.evaluate(log, allocation={"a": 1.0})
+    assert found.twin is not None
+    assert found.twin.value is None
+    assert "the twin has no answer" in found.notes[-1]
+    assert len(found.rows()) == len(found.estimates)
 
 
 def test_uniform_is_an_allocation(log: Log) -> None:

@@ -7,103 +7,28 @@ is clear as analysis/leads.py and analysis/boundaries.py say. What cannot be tru
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tpstream.analysis.adaptive import Estimate, credited_estimates
+from tpstream.analysis.adaptive import credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
+from tpstream.analysis.answer_arms import ArmAnswer, arm_answer
 from tpstream.analysis.answer_warnings import find_warnings
+from tpstream.analysis.assignment import Assignment, depends_on_outcomes
 from tpstream.analysis.intervals import LEVEL
 from tpstream.analysis.leads import best_probabilities, clear_since, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
-from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate
+from tpstream.analysis.open_values import FEWEST
 from tpstream.log.reader import Log, read_log
-from tpstream.model.display import Displayed, Summary, counted, number_text
+from tpstream.model.display import Displayed, Summary, number_text
 from tpstream.model.errors import DataError, did_you_mean
 from tpstream.model.units import count_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-PAYING = 20
-"""Decisions that must have paid for an interval of the value; below, its coverage was not measured."""
-PAYING_FOR_OUTSTANDING = 100
-"""The same for what is outstanding, whose interval is not corrected for skewness."""
-WIDEST_SPREAD, LONGEST_TAIL = 1.4, 0.8
-"""Tails are too heavy if the totals of decisions that paid vary by more than both of these.
-
-The first is the standard deviation of their logarithms, which is s for lognormal totals; all of them count in it, so
-that it tells s = 1.8 from s = 1.3 by a hundred, also where no large payment came yet. The second is the mean of
-log(total / median) of those above the median: many small payments alone are no reason to withhold an interval
-(docs/coverage.md).
-"""
-LARGEST_SHARE = 1 / 3
-"""What the largest hundredth of the paying decisions may carry of the sum."""
-MANY_PROBABILITIES = 10
-"""An arm whose logged probabilities have more different values looks like that of a learning policy."""
-FIXED_POLICIES = ("uniform",)
-"""Policies of runs that do not depend on outcomes."""
-Assignment = Literal["auto", "fixed", "adaptive"]
-
-
-@dataclass(frozen=True, eq=False)
-class ArmAnswer:
-    """What is known about one arm."""
-
-    arm: str
-    decisions: int
-    closed: int
-    open: int
-    paid: float
-    """What was paid within the window so far, in total."""
-    naive: float
-    """The same per decision: too low, since open decisions have not paid all."""
-    estimate: OpenValue | None
-    """None if too few decisions are old enough."""
-    reason: str | None
-    """Why the interval of the value, or everything, is withheld."""
-    outstanding_reason: str | None
-    best_probability: float | None = None
-    weighted: Estimate | None = None
-    """If the assignment depended on outcomes: the value by analysis/adaptive.py, in place of the other."""
-
-    @property
-    def value(self) -> float | None:
-        """What a decision pays in the end; None if it is not known."""
-        if self.weighted is not None:
-            return self.weighted.value
-        return None if self.estimate is None else self.estimate.value
-
-    @property
-    def error(self) -> float | None:
-        """The standard error of the value; None if no interval can be given."""
-        if self.weighted is not None:
-            return self.weighted.error
-        return None if self.estimate is None or self.reason is not None else self.estimate.error
-
-    def columns(self) -> dict[str, Any]:
-        """The arm as a row of the table `answer`; None for what is withheld."""
-        found, shown = self.estimate, self.reason is None
-        low, high = found.interval() if found is not None and shown else (None, None)
-        if self.weighted is not None:
-            low, high = self.weighted.low, self.weighted.high
-        row: dict[str, Any] = {
-            name: getattr(self, name) for name in ("arm", "decisions", "closed", "open", "paid", "naive")
-        }
-        row |= {"value": self.value, "low": low, "high": high}
-        row |= {"outstanding": None, "outstanding_low": None, "outstanding_high": None}
-        if found is not None:
-            row["outstanding"] = found.outstanding
-            if shown and self.outstanding_reason is None:
-                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * found.outstanding_error
-                row |= {"outstanding_low": found.outstanding - half, "outstanding_high": found.outstanding + half}
-        reason = self.reason or self.outstanding_reason
-        if self.weighted is not None:
-            reason = self.weighted.reason or f"outstanding: {self.reason}"
-        return row | {"best_probability": self.best_probability, "reason": reason}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,73 +211,6 @@ def answer(
         warnings=find_warnings(table, ages),
         table=table,
     )
-
-
-def arm_answer(name: str, arm: ArmAges, ages: int, adaptive: str | None = None) -> ArmAnswer:
-    """What is known about one arm within some ages; `adaptive` is why no interval can be given, if so."""
-    closed = int(np.count_nonzero(arm.observed == arm.periods))
-    paid = float(arm.amount.sum())
-    too_young = not ages or arm.usable() < ages
-    reason = outstanding = None
-    if too_young:
-        reason = f"fewer than {FEWEST} decisions are old enough"
-    else:
-        reason = adaptive or unreliable(arm, ages)
-        outstanding = _few_paying(arm, ages, PAYING_FOR_OUTSTANDING)
-    return ArmAnswer(
-        arm=name,
-        decisions=arm.count,
-        closed=closed,
-        open=arm.count - closed,
-        paid=paid,
-        naive=paid / arm.count if arm.count else float("nan"),
-        estimate=None if too_young else estimate(arm, ages),
-        reason=reason,
-        outstanding_reason=None if outstanding is None else f"outstanding: {outstanding}",
-    )
-
-
-def unreliable(arm: ArmAges, ages: int) -> str | None:
-    """Why no interval of the value is given: too few decisions paid, or a few carry the sum."""
-    few = _few_paying(arm, ages, PAYING)
-    if few is not None:
-        return few
-    chosen = arm.age < ages
-    totals = np.bincount(arm.row[chosen], weights=arm.amount[chosen], minlength=arm.count)
-    positive = np.sort(totals[totals > 0])[::-1]
-    if not len(positive):
-        return "no decision paid more than it was refunded"
-    largest = positive[: int(np.ceil(len(positive) / 100))].sum() / positive.sum()
-    if largest > LARGEST_SHARE:
-        return f"the largest 1 % of the decisions that paid carry {largest:.0%} of the sum"
-    logs = np.log(positive)
-    upper, spread = logs[: max(len(logs) // 2, 1)], float(logs.std())
-    if spread > WIDEST_SPREAD and float((upper - upper[-1]).mean()) > LONGEST_TAIL:
-        most = f"up to {WIDEST_SPREAD} intervals hold"
-        return f"payments have a heavy tail: the logarithms of what decisions paid vary by {spread:.2f}, and {most}"
-    return None
-
-
-def _few_paying(arm: ArmAges, ages: int, fewest: int) -> str | None:
-    paying = len(np.unique(arm.row[arm.age < ages]))
-    return None if paying >= fewest else f"only {counted(paying, 'decision')} paid, and an interval needs {fewest}"
-
-
-def depends_on_outcomes(log: Log, table: AgeTable, assignment: Assignment = "auto") -> str | None:
-    """Why the assignment depended on outcomes, or may have; None if it did not, as far as is known."""
-    text = "intervals hold only for an assignment that does not depend on outcomes"
-    if assignment == "adaptive":
-        return f"the assignment depended on outcomes, as was said; {text}"
-    if assignment == "fixed":
-        return None
-    if log.header.imported is None:
-        return None if log.header.kind in FIXED_POLICIES else f"{log.header.policy} learns from outcomes; {text}"
-    for name, chances in zip(log.header.arms, table.probabilities or (), strict=False):
-        values = np.unique(np.round(chances[~np.isnan(chances)], 6))
-        if len(values) > MANY_PROBABILITIES:
-            found = f"the logged probabilities of arm {name!r} have {len(values):,} different values"
-            return f"{found}, as those of a learning policy; {text}; say --assignment fixed if they followed a plan"
-    return None
 
 
 def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:

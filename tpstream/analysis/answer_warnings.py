@@ -1,4 +1,7 @@
-"""What makes the answer of a log doubtful: arms that got other traffic, started later, or pay otherwise than before."""
+"""What makes the answer of a log doubtful.
+
+Arms that got other traffic, started later or pay otherwise than before, and payments that end before the data cut.
+"""
 
 from datetime import datetime, timedelta
 
@@ -7,19 +10,42 @@ from scipy import stats
 
 from tpstream.analysis.age_tables import AgeTable
 from tpstream.analysis.open_values import FEWEST, ArmAges, estimate
+from tpstream.log.schema import Header
+from tpstream.model.arrays import Floats
+from tpstream.model.display import number_text
 from tpstream.model.units import count_of
 
 SIGNIFICANCE = 1e-3
 """The chance of a warning about traffic, or a drift, without a reason."""
 LATER = 0.05
 """The share of the time of all decisions by which an arm may begin after the first one."""
+QUIET = 2
+"""How many times longer than ever between two payments it may be quiet at the end."""
 FEWEST_IN_CELL = 5
 """Decisions that are expected in a cell of the table of arms and hours, for the test to hold."""
 
 
 def find_warnings(table: AgeTable, ages: int) -> tuple[str, ...]:
     """All warnings, in words."""
-    return (*_traffic(table), *_late_starts(table), *_drifts(table, ages))
+    quiet = quiet_end(table.header, np.concatenate(table.times), table.until)
+    return (*quiet, *_traffic(table), *_late_starts(table), *_drifts(table, ages))
+
+
+def quiet_end(header: Header, times: Floats, until: float) -> list[str]:
+    """A warning if nothing was paid for long before the data cut: payments may be known only up to an earlier time.
+
+    Days without payments count if they are twice as many as were ever between two payments, in the later half of them.
+    """
+    times = np.unique(times[times <= until])
+    if not header.payments or len(times) < FEWEST:
+        return []
+    quiet, longest = until - float(times[-1]), float(np.diff(times[len(times) // 2 :]).max())
+    if quiet <= QUIET * longest:
+        return []
+    ended, most = (number_text(float(f"{length:.3g}")) for length in (quiet, longest))
+    unit = header.time_unit or "unit"
+    ends = f"the last payment came {ended} {unit}s before the data cut, and payments were at most {most} {unit}s apart"
+    return [f"{ends}: if payments are known only up to it, all values are too low; import with that time as --until"]
 
 
 def _traffic(table: AgeTable) -> list[str]:

@@ -38,6 +38,9 @@ def evaluate(
     replays: Annotated[
         int, option("--replays N", "How often a learning policy is asked anew; results are averaged.", least=1)
     ] = 50,
+    no_twin: Annotated[
+        bool, flag("--no-twin", "Without the answer of the log's twin, which takes some seconds.")
+    ] = False,
     figure: Figure = None,
     report: Report = None,
     plugin: Plugins = None,
@@ -47,21 +50,26 @@ def evaluate(
 
     The log must have the probability of every decision. A fixed allocation is estimated by weights, in three ways; a
     policy that learns decides on the log's decisions, and keeps those on which it agrees, at random. Beside each
-    estimate stands the one that takes open decisions as finished, which is too low.
+    estimate stands the one that takes open decisions as finished, which is too low; below them what the policy earns in
+    the twin of the log (see fit).
     """
     from tpstream.model.units import count_of
     from tpstream.twin.evaluate import evaluate as evaluate_log
 
     load_plugins(plugin)
     shares = None if allocation is None else read_shares(allocation)
-    found = evaluate_log(log, policy, allocation=shares, assume_random=assume_random, seed=seed, replays=replays)
+    found = evaluate_log(
+        log, policy, allocation=shares, assume_random=assume_random, seed=seed, replays=replays, twin=not no_twin
+    )
     if figure is not None:
         found.plot(figure)
     if report is not None:
         found.report(report)
     if output.as_json:
         names = ("log", "policy", "allocation", "estimand", "decisions", "open", "kept", "thinning", "ages", "unit")
-        print_json({**pick(found, *names, "currency", "reason", "notes"), "estimates": records(found.frame())})
+        twin = None if found.twin is None else vars(found.twin)
+        head = pick(found, *names, "currency", "reason", "notes")
+        print_json({**head, "twin": twin, "estimates": records(found.frame())})
         return
     money = f" in {found.currency}" if found.currency else ""
     within = f"within {count_of(found.ages, found.unit)}{money}"

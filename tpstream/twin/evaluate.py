@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.analysis.answer import unreliable
+from tpstream.analysis.answer_arms import unreliable
 from tpstream.analysis.open_values import FEWEST, skewed_interval
 from tpstream.log.reader import Log, read_log
 from tpstream.model.arrays import Bools, Floats
@@ -17,6 +17,7 @@ from tpstream.replay.replay import find_policy_of
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.twin.evaluation import LOGGED, Estimate, Evaluation
 from tpstream.twin.kept_value import kept_value, paid_so_far
+from tpstream.twin.model_answer import twin_answer
 from tpstream.twin.propensities import Propensities, read_propensities
 from tpstream.twin.rejection import NOT_ASKED, Rejection, told_events, wanted_rows
 from tpstream.twin.weighted import Weighted, effective_size, finished, weighted_values
@@ -36,6 +37,7 @@ def evaluate(
     assume_random: bool = False,
     seed: int = 0,
     replays: int = 50,
+    twin: bool = True,
 ) -> Evaluation:
     """Estimate what another policy would have earned per decision on a log, many of whose decisions are still paying.
 
@@ -56,6 +58,8 @@ def evaluate(
         arms' shares over time.
     seed, replays
         The seed of the random numbers of a policy that learns, and how often it is asked anew; results are averaged.
+    twin
+        Whether a twin of the log (`fit`) is asked, too, for an answer that is based on a model.
 
     Returns
     -------
@@ -91,15 +95,23 @@ def evaluate(
     if replays < FEWEST_REPLAYS:
         raise DataError(f"replays: must be at least {FEWEST_REPLAYS}, got {replays}")
     known = read_propensities(log, assume_random=assume_random)
+    asked: PolicyChoice | Floats
     if allocation is not None:
         label = ", ".join(f"{arm}={share:g}" for arm, share in allocation.items())
-        return _of_allocation(log, known, label, read_allocation(log, allocation))
-    assert policy is not None  # noqa: S101 (one of the two is given)
-    choice = _choose(log, policy)
-    if choice.form.name == "uniform":
-        arms = len(log.header.arms)
-        return _of_allocation(log, known, choice.label, np.full(arms, 1 / arms))
-    return _of_learner(log, known, choice, seed, replays)
+        asked = read_allocation(log, allocation)
+        found = _of_allocation(log, known, label, asked)
+    else:
+        assert policy is not None  # noqa: S101 (one of the two is given)
+        asked = choice = _choose(log, policy)
+        if choice.form.name == "uniform":
+            asked = np.full(len(log.header.arms), 1 / len(log.header.arms))
+            found = _of_allocation(log, known, choice.label, asked)
+        else:
+            found = _of_learner(log, known, choice, seed, replays)
+    if not twin:
+        return found
+    answer = twin_answer(log, known.decisions.arm, asked, seed)
+    return replace(found, twin=answer, notes=(*found.notes, answer.note(found.policy)))
 
 
 def read_allocation(log: Log, allocation: Mapping[str, float]) -> Floats:

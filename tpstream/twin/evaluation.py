@@ -9,6 +9,7 @@ import pandas as pd
 
 from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.units import count_of
+from tpstream.twin.model_answer import TwinAnswer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LOGGED = "as logged"
 """The row for what the log's own decisions pay in the end."""
+TWIN = "the twin (model-based)"
+"""The row for what the policy earns in the twin of the log."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,8 @@ class Evaluation(Displayed):
         Why intervals are withheld; None if they are given.
     notes
         What a reader should know: assumptions, and what cannot be checked.
+    twin
+        What a decision pays in the twin of the log, which is based on a model; None if it was not asked for.
     """
 
     log: str
@@ -84,6 +89,7 @@ class Evaluation(Displayed):
     currency: str | None
     reason: str | None
     notes: tuple[str, ...]
+    twin: TwinAnswer | None = None
 
     def frame(self) -> pd.DataFrame:
         """The estimates as a DataFrame, a row for each."""
@@ -91,7 +97,7 @@ class Evaluation(Displayed):
 
     def rows(self) -> list[dict[str, str]]:
         """The table that commands print."""
-        return [
+        rows = [
             {
                 "estimate": one.estimator,
                 "per decision": _around(one.value, one.low, one.high),
@@ -101,6 +107,10 @@ class Evaluation(Displayed):
             }
             for one in self.estimates
         ]
+        if self.twin is not None and self.twin.value is not None:
+            shown = _around(self.twin.value, None, None), _around(self.twin.difference, None, None)
+            rows.append(dict(zip(rows[0], (TWIN, *shown, "", ""), strict=True)))
+        return rows
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw the estimates with their intervals, and beside them those that take open decisions as finished.

@@ -9,7 +9,7 @@ import numpy as np
 from tpstream.figures import style
 from tpstream.model.display import counted, number_text
 from tpstream.model.units import count_of
-from tpstream.twin.evaluation import LOGGED, Evaluation
+from tpstream.twin.evaluation import LOGGED, TWIN, Evaluation
 from tpstream.view.pages import Page
 from tpstream.view.report import Block, Code, Facts, Picture, Section, Sentences, Table, make_report
 
@@ -25,22 +25,29 @@ MEANINGS = (
     ("self-normalised", "the same divided by the sum of these weights"),
     ("doubly robust", "the means of the arms by age, corrected by what decisions paid beyond them, weighted"),
     ("replay with rejection", "the policy was asked at every decision, and kept those on which it agreed, at random"),
+    (TWIN, "the policy in a world fitted to the log, with all of its traffic: as good as that world is"),
 )
 
 
 def evaluation_figure(path: str | Path | None, found: Evaluation) -> "Figure":
-    """Draw every estimate with its interval, and hollow the one that takes open decisions as finished."""
+    """Draw every estimate with its interval, hollow the one that takes open decisions as finished, and the twin's."""
     colour = style.policy_colours([found.policy])[found.policy]
-    with style.new_figure(path, 8, 1.6 + 0.6 * len(found.estimates)) as figure:
+    modelled = None if found.twin is None else found.twin.value
+    names = [one.estimator for one in reversed(found.estimates)]
+    if modelled is not None:
+        names = [TWIN, *names]
+    with style.new_figure(path, 8, 1.6 + 0.6 * len(names)) as figure:
         axes = figure.subplots()
-        for place, one in enumerate(reversed(found.estimates)):
+        if modelled is not None:
+            axes.plot(modelled, 0, "D", color=colour, markersize=7)
+        for place, one in enumerate(reversed(found.estimates), start=len(names) - len(found.estimates)):
             own = style.GREY if one.estimator == LOGGED else colour
             if one.low is not None and one.high is not None:
                 axes.plot([one.low, one.high], [place, place], color=own, linewidth=2, solid_capstyle="butt")
             axes.plot(one.value, place, "o", color=own, markersize=7)
             axes.plot(one.naive, place, "o", color=own, markerfacecolor="white", markersize=7)
-        axes.set_yticks(np.arange(len(found.estimates)), [one.estimator for one in reversed(found.estimates)])
-        axes.set_ylim(-0.6, len(found.estimates) - 0.4)
+        axes.set_yticks(np.arange(len(names)), names)
+        axes.set_ylim(-0.6, len(names) - 0.4)
         unit = style.in_currency(found.currency)
         axes.set(xlabel=f"per decision, within {count_of(found.ages, found.unit)}{unit}; hollow: open ones as finished")
         axes.set_title(style.figure_text(found.policy), loc="left", fontweight="bold", pad=12)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pandas as pd
 
-from tpstream.analysis.answer import FIXED_POLICIES
+from tpstream.analysis.assignment import FIXED_POLICIES
 from tpstream.log.reader import Log, read_log
 from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.errors import DataError

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpstream.analysis.age_tables import Decisions, read_decisions
-from tpstream.analysis.answer import depends_on_outcomes
+from tpstream.analysis.answer_warnings import quiet_end
+from tpstream.analysis.assignment import depends_on_outcomes
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DataError, LogError
@@ -66,6 +67,7 @@ def read_propensities(log: Log, *, assume_random: bool) -> Propensities:
     decisions = read_decisions(log, "the value of another policy")
     adaptive = depends_on_outcomes(log, decisions.by_arm())
     notes = [] if adaptive is None else [f"in this log, {adaptive.partition(';')[0]}: intervals are approximate"]
+    notes += quiet_end(decisions.header, decisions.times, decisions.until)
     assignment = _assignment(log)
     if assignment == "chosen":
         raise DataError(

@@ -148,8 +148,8 @@ def guess_map(decisions: pa.Table, payments: pa.Table | None, names: Sequence[st
         )
         return ColumnMap(layout="wide", decisions=columns, payments=PaymentColumns(columns=ordered))
     arm, id = guess.needed("arm"), guess.needed("id")
-    amount = guess.needed("amount", numbers=True)
     columns = DecisionColumns(id=id, arm=arm, probability=guess.find("probability"))
+    amount = guess.needed("amount", numbers=True)
     decided, paid = guess.find_times()
     part = None if paid else guess.needed("part")
     return ColumnMap(
