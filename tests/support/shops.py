@@ -18,6 +18,10 @@ class Shop:
     orphans: int
     late: int
     truth: dict[str, float]
+    until: pd.Timestamp
+    """Up to when payments are known."""
+    later: dict[str, float]
+    """What the offers of each variant paid after that, within the window."""
 
 
 def make_shop(count: int, *, days: int = 120, window: int = 60, zeros: float = 0.7, seed: int = 0) -> Shop:
@@ -50,10 +54,14 @@ def make_shop(count: int, *, days: int = 120, window: int = 60, zeros: float = 0
         }
     )
     mean = 2.0 * np.exp(0.125) / 2 * (1 - 2 * 0.05) * (1 - zeros)
-    payments = payments[payments["paid_at"] <= FIRST + pd.Timedelta(days=days)]
+    until = FIRST + pd.Timedelta(days=days)
+    known = payments["paid_at"] <= until
+    later = payments["amount"].where(~known, 0.0).groupby(names[arm[row]]).sum().to_dict()
+    payments = payments[known]
     few = max(count // 200, 1)
     orphans = payments.head(few).assign(offer_id="nobody", payment_id=np.arange(few) + 10**8)
     late = payments.head(few).assign(payment_id=np.arange(few) + 2 * 10**8)
     late["paid_at"] = late["offer_id"].map(offers.set_index("offer_id")["offered_at"]) + pd.Timedelta(days=window)
     tables = [payments, payments.tail(few), orphans, late]
-    return Shop(offers, pd.concat(tables), few, few, few, dict(zip(names, (worth * mean).tolist(), strict=True)))
+    truth = dict(zip(names.tolist(), (worth * mean).tolist(), strict=True))
+    return Shop(offers, pd.concat(tables), few, few, few, truth, until, later)

@@ -112,7 +112,8 @@ class Log(Displayed):
         """Raise LogError if the log was imported, so that `purpose`, which needs a simulated run, means nothing."""
         if self.header.imported is not None:
             raise LogError(
-                f"{self.path}: was imported from tables, and {purpose}; `tpstream answer` says what its arms pay"
+                f"{self.path}: was imported from tables, and {purpose}; `tpstream answer` says what its arms pay, and "
+                f"`tpstream evaluate` what another policy would have earned"
             )
 
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:

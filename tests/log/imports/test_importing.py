@@ -353,6 +353,9 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         ("id,time,arm,p\n1,2024-01-01,x,1.5\n", GOOD[1], {}, "1.5 is no probability"),
         ("id,time,arm\n1,01/02/2024,x\n", "id,time,amount\n1,01/03/2024,5\n", {}, "name the format"),
         (GOOD[0], "id,time,amount\n1,2024-01-02,inf\n", {"map": True}, "is not finite"),
+        (GOOD[0], "id;time;amount\n1;2024-01-02;1.234,50\n1;2024-01-03;20.00\n", {}, "has a comma and a point"),
+        (GOOD[0], "id;time;amount\n1;2024-01-02;5,5\n1;2024-01-03;20.00\n", {"decimal": ","}, "'20.00' has a '.'"),
+        ("id,time,arm,p\n1,2024-01-01,x,0.5\n", None, {}, "looks like the amount"),
         (*GOOD, {"map": {"decisions": {"arm": "armm"}}}, "map: payments.decision is missing"),
         (*GOOD, {"map": {"decision": {"arm": "x"}}}, "did you mean 'decisions'"),
     ],
@@ -369,6 +372,23 @@ def test_wrong_files(tmp_path: Path, offers: str, payments: str | None, options:
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "a.arrows").exists()
+
+
+@pytest.mark.parametrize(
+    ("amounts", "options"),
+    [
+        (("1.234,50", "-20,00", "1.000.000"), {}),
+        (('"1,234.50"', "-20.00", '"1,000,000"'), {}),
+        (("1.234,50", "-20,00", "1.000.000"), {"decimal": ","}),
+        (("1234,5", "-20", "1000000"), {"decimal": ","}),
+    ],
+)
+def test_marks_between_thousands(tmp_path: Path, amounts: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Marks between thousands are told from decimal marks, whichever of the two a table uses."""
+    lines = "\n".join(f"1;2024-01-02;{one}" for one in amounts)
+    payments = write(tmp_path, "paid.csv", f"id;time;amount\n{lines}\n")
+    log = import_log(write(tmp_path, "offers.csv", GOOD[0]), payments, out=tmp_path / "a.arrows", window=9, **options)
+    assert [row[3] for row in rows_of(log, Kind.PARTIAL)] == [1234.5, -20.0, 1_000_000.0]
 
 
 def test_guesses(tmp_path: Path) -> None:
