@@ -38,7 +38,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        shop = make_shop(count, zeros=0.55)
+        shop = make_shop(count, zeros=0.52)
         offers, payments, log = folder / "offers.csv", folder / "payments.csv", folder / "shop.arrows"
         shop.offers.to_csv(offers, index=False)
         shop.payments.to_csv(payments, index=False)

@@ -64,7 +64,7 @@ def twin_rows(log: Log, shop: Shop, folder: Path) -> Iterator[str]:
     twin = timed("fit", lambda: fit(log, seed=SEED))
     yield timed("fit: the check", lambda: twin.verdict)
     twin.write(folder / "twin.toml", force=True)
-    twin.plot(IMAGES / "shop-twin.png")
+    twin.plot(folder / "twin.png")
     means = zip(twin.scenario.arms, twin.scenario.means, strict=True)
     yield ", ".join(f"{arm.name} {mean:.2f} ({shop.truth[arm.name]:.2f})" for arm, mean in means)
 
@@ -93,10 +93,10 @@ def show(folder: Path) -> None:
     options = {"window": "60d", "until": shop.until.isoformat(), "currency": "EUR"}
     log = timed("import", lambda: import_log(offers, payments, out=folder / "shop.arrows", force=True, **options))
     lines = [f"| {row['rows']} | {row['number']} |" for row in report_lines(log.header.imported or {})]
-    print("\n".join(["| rows | number |", "|---|---|", *lines]))
-    print(timed("check", lambda: check_log(log)).sound)
-    for rows in (answer_rows(log, shop), twin_rows(log, shop, folder), evaluation_rows(log, shop)):
-        print("\n".join(["", *rows]))
+    tables = [["| rows | number |", "|---|---|", *lines]]
+    tables.append(["keeps every rule" if timed("check", lambda: check_log(log)).sound else "has faults"])
+    tables += [list(answer_rows(log, shop)), list(twin_rows(log, shop, folder)), list(evaluation_rows(log, shop))]
+    sys.stdout.write("\n\n".join("\n".join(lines) for lines in tables) + "\n")
 
 
 def main() -> None:
