@@ -67,7 +67,7 @@ def twin_answer(log: Log, arm: Ints, policy: PolicyChoice | Floats, seed: int) -
             values = _run_means(scenario, policy, means, seed)
             value, error = float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
         else:
-            values, value, error = (), float(policy @ means), None
+            values, value, error = np.empty(0), float(policy @ means), None
     except TpstreamError as fault:
         return TwinAnswer(None, None, None, 0, str(fault))
     own = float(np.bincount(arm, minlength=len(means)) @ means) / len(arm)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tpstream.log.imports.column_map import ColumnMap, ImportOptions
+from tpstream.log.imports.numerals import decimal_mark, with_plain_points
 from tpstream.log.imports.times import Times, read_times
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DataError, did_you_mean
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
 
 Source = Union[str, Path, "pa.Table", "pd.DataFrame"]
 """A table: a CSV or Parquet file, or one in memory."""
-WRITTEN = {
-    ",": r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?([eE][+-]?\d+)?$",
-    ".": r"^[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?$",
-}
-"""How numbers are written with each decimal mark, the other mark between thousands."""
 FALLBACK = "cp1252"
 """The encoding of text that is not UTF-8: that of most spreadsheets."""
 
@@ -75,9 +71,9 @@ class OpenTable:
         if pa.types.is_string(column.type):
             trimmed = pc.utf8_trim_whitespace(column)
             column = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-            mark = self.decimal or _decimal_mark(column)
+            mark = self.decimal or decimal_mark(column)
             if mark is not None:
-                column = self._without_thousands(column, title, mark)
+                column = with_plain_points(self.where, column, title, mark)
             else:
                 column = with_points(self.where, pa.table({title: column}), self.separator, [title])[title]
         numbers = to_numbers(self.where, column, title, needed)
@@ -86,18 +82,6 @@ class OpenTable:
             row = int(np.argmax(wrong)) + 1
             raise row_fault(self.where, row, f"{numbers[row - 1]} is not finite; give {needed}", title)
         return numbers
-
-    def _without_thousands(self, column: Any, title: str, mark: str) -> Any:
-        """Text with this decimal mark as text with a point; the other mark may only stand between thousands."""
-        other = "." if mark == "," else ","
-        wrong = pc.and_(pc.match_substring(column, other), pc.invert(pc.match_substring_regex(column, WRITTEN[mark])))
-        if pc.any(wrong).as_py():
-            row = pc.index(pc.fill_null(wrong, fill_value=False), value=True).as_py()
-            fault = (
-                f"{column[row].as_py()!r} has a {other!r} that is not between thousands; the decimal mark is {mark!r}"
-            )
-            raise row_fault(self.where, row + 1, f"{fault}; correct it, or name the other mark with --decimal", title)
-        return pc.replace_substring(pc.replace_substring(column, other, ""), mark, ".")
 
     def codes(self) -> Ints:
         """Every column as numbers that are equal where values are, of shape (rows, columns)."""
@@ -138,14 +122,6 @@ class Payments:
     """The number of parts that the table has, where ages are given."""
     is_wide: bool = False
     """Whether these are cells of a wide table, none of which can be there twice."""
-
-
-def _decimal_mark(column: Any) -> str | None:
-    """The decimal mark of numbers in text, if some have marks between thousands, too, as 1.234,50; else None."""
-    if not pc.any(pc.match_substring_regex(column, r"\..*,|,.*\.")).as_py():
-        return None
-    fitting = [mark for mark, form in WRITTEN.items() if pc.all(pc.match_substring_regex(column, form)).as_py()]
-    return fitting[0] if len(fitting) == 1 else None
 
 
 def open_table(source: Source, name: str, options: ImportOptions) -> OpenTable:
