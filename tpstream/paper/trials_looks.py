@@ -95,7 +95,8 @@ def rar_design(best: float) -> Scenario:
 def simulated(effort: Effort, design: Scenario) -> SimulatedTrials:
     """The trials of a design."""
     few = replace(effort, trials=max(effort.trials // FEWER, 2))
-    found = trial(design, runs=few.trials, seed=few.seed, jobs=few.jobs)
+    place = effort.place(f"{design.name} {design.means[-1]:g} seed={effort.seed}")
+    found = trial(design, runs=few.trials, seed=few.seed, jobs=few.jobs, folder=place, progress=effort.progress)
     assert isinstance(found, OperatingCharacteristics)  # noqa: S101 (the scenario has a design)
     return found.trials[0]
 
