@@ -119,16 +119,12 @@ def test_every_table_has_its_rows() -> None:
         assert [one.what for one in numbers if one.known] == ["current belief: bias"] * (name == "villar-two")
 
 
-def test_the_result_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_on_delays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A table for each design, with a row for each delay."""
     monkeypatch.setattr(delayed_outcomes, "CELLS", CELLS[:1])
-    lines = "\n".join(delayed_outcomes.delayed_outcomes(Effort(2)))
-    assert "2 trials of each" in lines
-    assert "rate 0.25, power 1, burn-in 0, no difference**" in lines
-    assert [line.split("|")[1] for line in lines.splitlines() if line.startswith("|")][2:] == [
-        " 0 ",
-        " 20 ",
-        " 50 ",
-        " 100 ",
-    ]
+    lines = delayed_outcomes.write_delayed_outcomes(Effort(2), tmp_path / "new").read_text().splitlines()
+    assert "2 trials of each, with the same random numbers" in "".join(lines)
+    assert "## 200 patients, 2 arms, rate 0.25, power 1, burn-in 0, no difference" in lines
+    rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
+    assert rows == ["patients later", "---:", "0", "20", "50", "100"]
     assert delayed_outcomes.with_error(np.array([0.0, 1.0, 0.0, 1.0])) == "0.5000 (0.2500)"

@@ -1,6 +1,7 @@
 """The command that reproduces the paper."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,7 +68,7 @@ def paper(
         list[str] | None,
         option(
             "--table NAME",
-            "With `trials`: only this table of published numbers, or delayed-outcomes; repeat for more.",
+            "With `trials`: only this table of published numbers, or our own page delayed-outcomes; repeat for more.",
             default="all",
         ),
     ] = None,
@@ -169,16 +170,24 @@ def _compare_trials(
 ) -> None:
     """Print which published numbers of trials agree, and write all; exit code 1 if others disagree than known ones."""
     from tpstream.model.errors import UnknownNameError
+    from tpstream.paper.delayed_outcomes import NAME, write_delayed_outcomes
     from tpstream.paper.published import NEAR, SEED, TRIALS, Effort
-    from tpstream.paper.trial_numbers import OWN, TABLES, validate_trials, write_validation
+    from tpstream.paper.trial_numbers import TABLES, validate_trials, write_validation
 
     for name in tables or ():
-        if name not in (*TABLES, OWN):
-            raise UnknownNameError("table of published designs", name, (*TABLES, OWN))
-    trials = TRIALS if runs is None else runs
+        if name not in (*TABLES, NAME):
+            raise UnknownNameError("table of published designs", name, (*TABLES, NAME))
+    published, trials = [name for name in tables or TABLES if name != NAME], TRIALS if runs is None else runs
+    effort = Effort(trials, SEED if seed is None else seed, jobs, folder=out / "trials")
+    if NAME in (tables or ()):
+        with show_progress(NAME, show=not quiet) as progress:
+            written = write_delayed_outcomes(replace(effort, progress=progress), report.parent)
+        if not quiet:
+            say(f"report: {written}")
+    if not published:
+        return
     with show_progress("published designs", show=not quiet) as progress:
-        effort = Effort(trials, SEED if seed is None else seed, jobs, progress, out / "trials")
-        found = validate_trials(effort, tables or ())
+        found = validate_trials(replace(effort, progress=progress), published)
     rows = [
         {
             "table": str(name),

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tpstream.experiment.compare import Expecting
 from tpstream.model.arrays import Floats
 from tpstream.model.names import file_names
 from tpstream.run.options import Progress
@@ -58,6 +60,13 @@ class Effort:
     progress: Progress | None = None
     folder: Path | None = None
     """Where finished trials are kept, a folder for each design."""
+
+    def expecting(self, patients: float) -> "Effort":
+        """The same, after the progress was told how many patients a trial of each design takes in all."""
+        if not isinstance(self.progress, Expecting):
+            return self
+        self.progress.expect(round(self.trials * patients))
+        return replace(self, progress=partial(self.progress))  # each design would expect patients of its own
 
     def place(self, design: str) -> Path | None:
         """The folder of the trials of this design; None if they are not kept."""

@@ -6,16 +6,12 @@ further apart than 4 combined Monte Carlo errors, theirs and ours, plus what the
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from tpstream.experiment.compare import Expecting
-from tpstream.paper.delayed_outcomes import PATIENTS, delayed_outcomes
-from tpstream.paper.published import NEAR, Effort, Number, Table
+from tpstream.paper.published import NEAR, Effort, Table
 from tpstream.paper.trials_brar import CELLS, DELAYED, brar, brar_delayed
 from tpstream.paper.trials_looks import FEWER, adaptr, rartrials
 from tpstream.paper.trials_rpact import rpact
@@ -31,8 +27,6 @@ TABLES: Mapping[str, Table] = {
     "rartrials": Table(rartrials, 2 * 250 / FEWER),
 }
 """The tables by the names by which they are asked for."""
-OWN = "delayed-outcomes"
-"""The name of the section with a result of our own."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +37,6 @@ class Validation:
     numbers: pd.DataFrame
     """`table`, `what`, `ours` with its `error`, `published` with `published_error` and `rounding`, `known` (to
     disagree), `errors` (how many combined errors they are apart beyond the rounding) and `agrees`."""
-    own: Sequence[str] = ()
-    """The lines of the section with a result of our own."""
 
     @property
     def surprises(self) -> bool:
@@ -53,20 +45,12 @@ class Validation:
 
 
 def validate_trials(effort: Effort, names: Sequence[str] = ()) -> Validation:
-    """All numbers of these tables, and the result of our own; everything if nothing is named."""
-    chosen = list(names) or [*TABLES, OWN]
-    patients = {name: table.patients for name, table in TABLES.items()} | {OWN: PATIENTS}
-    if isinstance(effort.progress, Expecting):
-        effort.progress.expect(round(effort.trials * sum(patients[name] for name in chosen)))
-        effort = replace(effort, progress=partial(effort.progress))  # each design would expect patients of its own
-    numbers = [one for name in chosen if name in TABLES for one in TABLES[name].compare(effort)]
-    found = pd.DataFrame(numbers, columns=Number._fields)
-    found = found.assign(
-        known=found["known"].astype(bool),
-        errors=[one.errors for one in numbers],
-        agrees=np.array([one.agrees for one in numbers], dtype=bool),
-    )
-    return Validation(effort.trials, found, list(delayed_outcomes(effort)) if OWN in chosen else ())
+    """All numbers of these tables, of all if none is named."""
+    chosen = list(names) or list(TABLES)
+    effort = effort.expecting(sum(TABLES[name].patients for name in chosen))
+    numbers = [one for name in chosen for one in TABLES[name].compare(effort)]
+    found = pd.DataFrame(numbers).assign(errors=[one.errors for one in numbers], agrees=[one.agrees for one in numbers])
+    return Validation(effort.trials, found)
 
 
 def shown(number: float, error: float = 0.0) -> str:
@@ -92,7 +76,6 @@ def write_validation(validation: Validation, path: Path) -> Path:
             verdict = "yes" if row["agrees"] else "**no**, see above" if row["known"] else "**no**"
             lines.append(f"| {row['what']} | {shown(row['ours'], row['error'])} | {theirs} | {apart} | {verdict} |")
         lines.append("")
-    lines += validation.own
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
