@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from tpstream import Scenario, read_log, simulate
+from tpstream.model.arrays import Floats
+from tpstream.paper import delayed_outcomes
 from tpstream.paper.immediate_trials import Trials, simulate_trials
 from tpstream.paper.published import SEED, Effort
-from tpstream.paper.trials_brar import CELLS, brar, brar_delayed, measure
-from tpstream.paper.trials_villar import cut_off, p_values, villar_four, villar_two
-
-FEW = Effort(2)
+from tpstream.paper.trial_numbers import TABLES
+from tpstream.paper.trials_brar import CELLS, measure
+from tpstream.paper.trials_villar import BELIEF, BETTER, CONTROL, RANDOM_BELIEF, TWO, cut_off, p_values
 
 
 def test_totals_are_those_of_the_logs(tmp_path: Path) -> None:
@@ -54,9 +55,76 @@ def test_the_cut_off() -> None:
     assert np.flatnonzero(values <= cut_off(values, 0.025)).tolist() == [37, 38, 39]
 
 
+def test_finished_trials_are_kept(tmp_path: Path) -> None:
+    """More trials in the same folder go on after those that are there, which are not simulated again."""
+    told: list[int] = []
+    few = simulate_trials(Effort(2, folder=tmp_path), "uniform", (0.3, 0.6), 40)
+    more = simulate_trials(Effort(3, folder=tmp_path, progress=told.append), "uniform", (0.3, 0.6), 40)
+    assert told[0] == 2 * 40  # at once, since they are there
+    assert sum(told) == 3 * 40
+    assert more.successes[:2].tolist() == few.successes.tolist()
+    assert len(list(tmp_path.iterdir())) == 1
+    simulate_trials(Effort(2, folder=tmp_path), "uniform", (0.3, 0.6), 40, later=5)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def literal_belief(trials: int, seed: int, *, random: bool) -> Trials:
+    """The current-belief rule in 148 patients, step by step, all trials at once."""
+    stream, rates = np.random.default_rng(seed), np.array([CONTROL, BETTER])
+    patients, successes = np.zeros((trials, 2)), np.zeros((trials, 2))
+    for _ in range(148):
+        beliefs = (successes[:, ::-1] + 1) * (patients + 2)  # those of the other arm, over a common denominator
+        tied = beliefs[:, 0] == beliefs[:, 1]
+        arm = np.where(tied, random & (stream.random(trials) < 0.5), beliefs[:, 0] > beliefs[:, 1]).astype(np.int64)
+        patients[np.arange(trials), arm] += 1
+        successes[np.arange(trials), arm] += stream.random(trials) < rates[arm]
+    return Trials(patients, successes)
+
+
+def mean_and_error(values: Floats) -> Floats:
+    """The mean of those that are known, and its standard error."""
+    known = values[~np.isnan(values)]
+    return np.array([known.mean(), known.std() / np.sqrt(known.size)])
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize(("policy", "random"), [(BELIEF, False), (RANDOM_BELIEF, True)])
+def test_the_bias_of_the_current_belief_rule_is_that_of_a_literal_version(policy: str, random: bool) -> None:  # noqa: FBT001
+    """The stated EPS is that with ties to the control and the stated bias is not: it is nearer that of random ties."""
+    literal, ours = literal_belief(200_000, 1, random=random), simulate_trials(Effort(20_000), policy, (0.3, 0.5), 148)
+    for one, other in (
+        (literal.patients[:, 1] / 148, ours.patients[:, 1] / 148),
+        (literal.estimates[:, 1] - literal.estimates[:, 0], ours.estimates[:, 1] - ours.estimates[:, 0]),
+    ):
+        (mean, error), (our_mean, our_error) = mean_and_error(one), mean_and_error(other)
+        assert abs(mean - our_mean) < 4 * np.hypot(error, our_error)
+    share, bias = (
+        literal.patients[:, 1].mean() / 148,
+        np.nanmean(literal.estimates[:, 1] - literal.estimates[:, 0]) - 0.2,
+    )
+    assert (share, bias) == pytest.approx((0.811, 0.093) if random else (0.790, 0.081), abs=0.002)
+    stated = TWO["current belief"]
+    assert (abs(share - stated.on_better) < 0.002, abs(bias - stated.bias) < 0.004) == (not random, random)
+
+
 @pytest.mark.slow
 def test_every_table_has_its_rows() -> None:
-    """All published numbers are compared, each with its error."""
-    tables = {"two": villar_two(FEW), "brar": brar(FEW), "delayed": brar_delayed(FEW), "four": villar_four(FEW)}
-    assert {name: len(rows) for name, rows in tables.items()} == {"two": 23, "brar": 42, "delayed": 12, "four": 12}
-    assert all(one.published_error >= 0 and one.error >= 0 for rows in tables.values() for one in rows)
+    """All published numbers are compared, each with its error; progress is told of all patients that were expected."""
+    rows = {"villar-two": 25, "villar-four": 12, "brar": 42, "brar-delayed": 12}
+    for name, number in rows.items():
+        told: list[int] = []
+        numbers = TABLES[name].compare(Effort(2, progress=told.append))
+        assert (name, len(numbers), sum(told)) == (name, number, 2 * TABLES[name].patients)
+        assert all(one.published_error >= 0 and one.error >= 0 for one in numbers)
+        assert [one.what for one in numbers if one.known] == ["current belief: bias"] * (name == "villar-two")
+
+
+def test_the_page_on_delays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A table for each design, with a row for each delay."""
+    monkeypatch.setattr(delayed_outcomes, "CELLS", CELLS[:1])
+    lines = delayed_outcomes.write_delayed_outcomes(Effort(2), tmp_path / "new").read_text().splitlines()
+    assert "2 trials of each, with the same random numbers" in "".join(lines)
+    assert "## 200 patients, 2 arms, rate 0.25, power 1, burn-in 0, no difference" in lines
+    rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
+    assert rows == ["patients later", "---:", "0", "20", "50", "100"]
+    assert delayed_outcomes.with_error(np.array([0.0, 1.0, 0.0, 1.0])) == "0.5000 (0.2500)"

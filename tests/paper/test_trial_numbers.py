@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from command import Command, tpstream
 
 from tpstream import Scenario
 from tpstream.paper import trials_looks
 from tpstream.paper.published import Effort, Number, mean, share
-from tpstream.paper.trial_numbers import TABLES, shown
+from tpstream.paper.trial_numbers import TABLES, Validation, shown, write_validation
 from tpstream.paper.trials_rpact import rpact
 
 __all__ = ["tpstream"]
@@ -48,6 +49,24 @@ def test_shown_digits() -> None:
 def test_rpact_agrees_to_its_digits() -> None:
     """Boundaries are computed, so that only the published rounding may remain."""
     assert all(one.agrees and one.error == 0 for one in rpact(Effort(1)))
+
+
+def test_numbers_that_are_known_to_disagree_are_shown_and_no_surprise(tmp_path: Path) -> None:
+    """The report says no, and why; any other disagreement is a surprise."""
+    numbers = pd.DataFrame([Number("table", "bias", 0.081, 0.001, 0.095, known=True)]).assign(
+        errors=-14.0, agrees=False
+    )
+    found = Validation(1_000, numbers)
+    text = write_validation(found, tmp_path / "page.md").read_text()
+    assert "| bias | 0.0810 (0.0010) | 0.095 | -14.0 | **no**, see above |" in text
+    assert "**0 of 1 numbers agree**" in text
+    assert "One number is known to disagree" in text
+    assert not found.surprises
+    assert Validation(1_000, numbers.assign(known=False)).surprises
+    assert (
+        "known to disagree"
+        not in write_validation(Validation(9, numbers.assign(known=False)), tmp_path / "b").read_text()
+    )
 
 
 def test_the_command(tpstream: Command, tmp_path: Path) -> None:

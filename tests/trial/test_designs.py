@@ -78,7 +78,15 @@ def test_figure_and_report() -> None:
     figure = DESIGNS.plot()
     assert len(figure.axes) == 3 * 4
     text = DESIGNS.report().text
-    for words in ("The rules of other.", "Type I error, power", "Designs compared", "coverage", "seed", "overrun"):
+    for words in (
+        "The rules of other.",
+        "Type I error, power",
+        "Designs compared",
+        "coverage",
+        "seed",
+        "overrun",
+        "corrects for stopping",
+    ):
         assert words in text
     assert "one, null: an arm that is not better" in text
     assert repr(DESIGNS).startswith("Operating characteristics of 2 designs: 60 simulated trials of each")

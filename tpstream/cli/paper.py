@@ -1,6 +1,7 @@
 """The command that reproduces the paper."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -65,7 +66,11 @@ def paper(
     ] = Path("logs/paper"),
     table: Annotated[
         list[str] | None,
-        option("--table NAME", "With `trials`: only this table of published numbers; repeat for more.", default="all"),
+        option(
+            "--table NAME",
+            "With `trials`: only this table of published numbers, or our own page delayed-outcomes; repeat for more.",
+            default="all",
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -86,7 +91,7 @@ def paper(
     With `trials`: simulate published designs of trials, and compare with their error rates, sizes and boundaries.
     """
     if what == "trials":
-        _compare_trials(table, runs, seed, cores(jobs), report or Path("docs/trial-validation.md"), quiet=quiet)
+        _compare_trials(table, runs, seed, cores(jobs), out, report or Path("docs/trial-validation.md"), quiet=quiet)
         return
     report = report or Path("docs/reproduction.md")
     if what != "settings":
@@ -161,20 +166,28 @@ def _compare_others(
 
 
 def _compare_trials(
-    tables: list[str] | None, runs: int | None, seed: int | None, jobs: int, report: Path, *, quiet: bool
+    tables: list[str] | None, runs: int | None, seed: int | None, jobs: int, out: Path, report: Path, *, quiet: bool
 ) -> None:
-    """Print which numbers of published designs of trials agree, and write all of them; exit code 1 if one disagrees."""
+    """Print which published numbers of trials agree, and write all; exit code 1 if others disagree than known ones."""
     from tpstream.model.errors import UnknownNameError
+    from tpstream.paper.delayed_outcomes import NAME, write_delayed_outcomes
     from tpstream.paper.published import NEAR, SEED, TRIALS, Effort
-    from tpstream.paper.trial_numbers import TABLES, trial_agreement, write_validation
+    from tpstream.paper.trial_numbers import TABLES, validate_trials, write_validation
 
     for name in tables or ():
-        if name not in TABLES:
-            raise UnknownNameError("table of published designs", name, TABLES)
-    trials = TRIALS if runs is None else runs
+        if name not in (*TABLES, NAME):
+            raise UnknownNameError("table of published designs", name, (*TABLES, NAME))
+    published, trials = [name for name in tables or TABLES if name != NAME], TRIALS if runs is None else runs
+    effort = Effort(trials, SEED if seed is None else seed, jobs, folder=out / "trials")
+    if NAME in (tables or ()):
+        with show_progress(NAME, show=not quiet) as progress:
+            written = write_delayed_outcomes(replace(effort, progress=progress), report.parent)
+        if not quiet:
+            say(f"report: {written}")
+    if not published:
+        return
     with show_progress("published designs", show=not quiet) as progress:
-        effort = Effort(trials, SEED if seed is None else seed, jobs, progress)
-        found = trial_agreement(effort, tables or ())
+        found = validate_trials(replace(effort, progress=progress), published)
     rows = [
         {
             "table": str(name),
@@ -182,11 +195,11 @@ def _compare_trials(
             "agree": str(int(part["agrees"].sum())),
             "furthest apart": f"{part['errors'].abs().max():.1f} errors",
         }
-        for name, part in found.groupby("table", sort=False)
+        for name, part in found.numbers.groupby("table", sort=False)
     ]
     print_table(rows, title=f"{trials:,} trials of each design; numbers agree within {NEAR:g} combined errors")
-    written = write_validation(found, trials, report)
+    written = write_validation(found, report)
     if not quiet:
         say(f"report: {written}")
-    if not found["agrees"].all():
+    if found.surprises:
         raise typer.Exit(1)

@@ -205,10 +205,7 @@ class League(PolicyTables):
         """
         from tpstream.experiment.report import league_report  # noqa: PLC0415 (it needs this module)
 
-        page = league_report(self)
-        if path is not None:
-            page.write(path)
-        return page
+        return league_report(self).written(path)
 
     def _summary(self) -> Summary:
         rows = [

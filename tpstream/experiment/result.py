@@ -13,7 +13,7 @@ from tpstream.analysis import intervals
 from tpstream.analysis.money import MEASURES, frame, money_contrasts, money_table, stacked
 from tpstream.analysis.regret import all_equal
 from tpstream.analysis.theory import Bound
-from tpstream.experiment.runs import FailedRun, StudyRuns
+from tpstream.experiment.runs import StudyRuns, failures_table
 from tpstream.figures.style import figure_text, regret_figure, run_count
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
@@ -213,7 +213,7 @@ class Study(StudyRuns, PolicyTables):
 
     def failed(self) -> "pd.DataFrame":
         """The runs that failed, why, and how to repeat each alone."""
-        return frame([asdict(one) for one in self.failures], list(FailedRun.__dataclass_fields__))
+        return failures_table(self.failures)
 
     def plot(
         self,
@@ -293,10 +293,7 @@ class Study(StudyRuns, PolicyTables):
         """
         from tpstream.experiment.report import study_report  # noqa: PLC0415 (it needs this module)
 
-        page = study_report(self, against=against, value=value, log_rounds=log_rounds, bounds=bounds)
-        if path is not None:
-            page.write(path)
-        return page
+        return study_report(self, against=against, value=value, log_rounds=log_rounds, bounds=bounds).written(path)
 
     def _summary(self) -> Summary:
         from tpstream.experiment.shown import summarise  # noqa: PLC0415 (it needs this module)

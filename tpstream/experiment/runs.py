@@ -1,19 +1,22 @@
 """The runs of a study: the measures of every run, and the numbers that follow from each of them alone."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tpstream.analysis.money import frame
 from tpstream.analysis.regret import best_arms, no_best_arm, pseudo_regret
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import StudyError, UnknownNameError
 from tpstream.run.options import Measures
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tpstream.experiment.folder import Origin
     from tpstream.experiment.store import PackedMeasures
 
@@ -31,6 +34,11 @@ class FailedRun:
 
     def __str__(self) -> str:
         return f"{self.scenario}: {self.policy} failed in run {self.run} with seed {self.seed}: {self.reason}"
+
+
+def failures_table(failures: Sequence[FailedRun]) -> "pd.DataFrame":
+    """The runs that failed, why, and how to repeat each alone; a row for each."""
+    return frame([asdict(one) for one in failures], list(FailedRun.__dataclass_fields__))
 
 
 @dataclass(frozen=True, eq=False)

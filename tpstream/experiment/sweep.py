@@ -158,10 +158,7 @@ class Sweep(PolicyTables):
         """
         from tpstream.experiment.report import sweep_report  # noqa: PLC0415 (it needs this module)
 
-        page = sweep_report(self, log_values=log_values, log_y=log_y)
-        if path is not None:
-            page.write(path)
-        return page
+        return sweep_report(self, log_values=log_values, log_y=log_y).written(path)
 
     def _summary(self) -> Summary:
         policies = list(dict.fromkeys(policy for study in self.studies for policy in study.records))

@@ -202,10 +202,7 @@ class Log(Displayed):
         """
         from tpstream.view.explorer import view  # noqa: PLC0415 (an import upwards; see docs/design.md)
 
-        page = view([self], pulls)
-        if path is not None:
-            page.write(path)
-        return page
+        return view([self], pulls).written(path)
 
     def _summary(self) -> Summary:
         header, events = self.header, self.reader.end

@@ -62,7 +62,7 @@ def best_probabilities(family: Family, first: Floats, second: Floats) -> Floats:
 
 @cached
 def _fill_all(work: Quadrature, beta: bool, first: Floats, second: Floats, found: Floats) -> None:  # noqa: FBT001
-    """Write the probabilities of each row."""
+    """Write the probabilities of each row, as the policies compute them."""
     for row in range(len(found)):
         fill_best(work, beta, first[row], second[row])
         found[row] = work.probabilities

@@ -94,7 +94,9 @@ def simulate_trials(
         delays=[{"kind": "constant", "lag": later}] if later else [],
     )
     runs = range(first, first + effort.trials)
-    plan = make_plan(scenario, [policy], runs, effort.seed, (), RunOptions(measurer=ArmTotals))
-    (study,) = run_study(plan, jobs=effort.jobs, folder=None, executor=None)
+    options = RunOptions(measurer=ArmTotals, progress=effort.progress)
+    plan = make_plan(scenario, [policy], runs, effort.seed, (), options)
+    design = f"{policy} {'-'.join(map(str, rates))} n={patients} later={later} from={first} seed={effort.seed}"
+    (study,) = run_study(plan, jobs=effort.jobs, folder=effort.place(design), executor=None)
     (records,) = study.records.values()
     return Trials(records.measure("patients"), records.measure("successes"))

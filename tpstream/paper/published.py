@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tpstream.experiment.compare import Expecting
 from tpstream.model.arrays import Floats
+from tpstream.model.names import file_names
 from tpstream.run.options import Progress
 
 NEAR = 4.0
@@ -28,6 +32,8 @@ class Number(NamedTuple):
     published_error: float = 0.0
     rounding: float = 0.0
     """How far the published number may be from the one that was found there."""
+    known: bool = False
+    """Whether it is known to disagree; the report says why."""
 
     @property
     def errors(self) -> float:
@@ -52,9 +58,27 @@ class Effort:
     seed: int = SEED
     jobs: int = 1
     progress: Progress | None = None
+    folder: Path | None = None
+    """Where finished trials are kept, a folder for each design."""
+
+    def expecting(self, patients: float) -> "Effort":
+        """The same, after the progress was told how many patients a trial of each design takes in all."""
+        if not isinstance(self.progress, Expecting):
+            return self
+        self.progress.expect(round(self.trials * patients))
+        return replace(self, progress=partial(self.progress))  # each design would expect patients of its own
+
+    def place(self, design: str) -> Path | None:
+        """The folder of the trials of this design; None if they are not kept."""
+        return None if self.folder is None else self.folder / file_names([design])[design]
 
 
-Table = Callable[[Effort], Sequence[Number]]
+class Table(NamedTuple):
+    """A table of published numbers."""
+
+    compare: Callable[[Effort], Sequence[Number]]
+    patients: float = 0.0
+    """Patients that one more trial of each of its designs takes."""
 
 
 def share(table: str, what: str, ours: Floats, published: float, trials: int, rounding: float = 0.0005) -> Number:

@@ -6,47 +6,51 @@ further apart than 4 combined Monte Carlo errors, theirs and ours, plus what the
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from tpstream.experiment.compare import Expecting
-from tpstream.paper.published import NEAR, Effort, Number, Table
-from tpstream.paper.trials_brar import brar, brar_delayed
-from tpstream.paper.trials_looks import adaptr, rartrials
+from tpstream.paper.published import NEAR, Effort, Table
+from tpstream.paper.trials_brar import CELLS, DELAYED, brar, brar_delayed
+from tpstream.paper.trials_looks import FEWER, adaptr, rartrials
 from tpstream.paper.trials_rpact import rpact
 from tpstream.paper.trials_villar import villar_four, villar_two
 
 TABLES: Mapping[str, Table] = {
-    "rpact": rpact,
-    "villar-two": villar_two,
-    "villar-four": villar_four,
-    "brar": brar,
-    "brar-delayed": brar_delayed,
-    "adaptr": adaptr,
-    "rartrials": rartrials,
+    "rpact": Table(rpact),
+    "villar-two": Table(villar_two, 148 * 13),
+    "villar-four": Table(villar_four, 423 * 6),
+    "brar": Table(brar, sum(cell.patients for cell in CELLS)),
+    "brar-delayed": Table(brar_delayed, CELLS[1].patients * len(DELAYED)),
+    "adaptr": Table(adaptr, 2000 / FEWER),
+    "rartrials": Table(rartrials, 2 * 250 / FEWER),
 }
 """The tables by the names by which they are asked for."""
 
 
-def trial_agreement(effort: Effort, names: Sequence[str] = ()) -> pd.DataFrame:
-    """All numbers of these tables, of all if none is named.
+@dataclass(frozen=True)
+class Validation:
+    """What `tpstream paper trials` found."""
 
-    Returns
-    -------
-    DataFrame
-        `table`, `what`, `ours` with its `error`, `published` with `published_error` and `rounding`, `errors` (how many
-        combined errors they are apart beyond the rounding) and `agrees`.
-    """
+    trials: int
+    numbers: pd.DataFrame
+    """`table`, `what`, `ours` with its `error`, `published` with `published_error` and `rounding`, `known` (to
+    disagree), `errors` (how many combined errors they are apart beyond the rounding) and `agrees`."""
+
+    @property
+    def surprises(self) -> bool:
+        """Whether a number disagrees that is not known to."""
+        return not bool((self.numbers["agrees"] | self.numbers["known"]).all())
+
+
+def validate_trials(effort: Effort, names: Sequence[str] = ()) -> Validation:
+    """All numbers of these tables, of all if none is named."""
     chosen = list(names) or list(TABLES)
-    if isinstance(effort.progress, Expecting):
-        effort.progress.expect(len(chosen))
-    numbers: list[Number] = []
-    for name in chosen:
-        numbers += TABLES[name](effort)
-        if effort.progress is not None:
-            effort.progress(1)
-    return pd.DataFrame(numbers).assign(errors=[one.errors for one in numbers], agrees=[one.agrees for one in numbers])
+    effort = effort.expecting(sum(TABLES[name].patients for name in chosen))
+    numbers = [one for name in chosen for one in TABLES[name].compare(effort)]
+    found = pd.DataFrame(numbers).assign(errors=[one.errors for one in numbers], agrees=[one.agrees for one in numbers])
+    return Validation(effort.trials, found)
 
 
 def shown(number: float, error: float = 0.0) -> str:
@@ -57,15 +61,19 @@ def shown(number: float, error: float = 0.0) -> str:
     return f"{number:.8g}"
 
 
-def write_validation(found: pd.DataFrame, trials: int, path: Path) -> Path:
+def write_validation(validation: Validation, path: Path) -> Path:
     """Write the report, a Markdown page: every number, ours and theirs."""
-    lines = [TITLE.format(trials=f"{trials:,}", agree=int(found["agrees"].sum()), all=len(found), near=NEAR)]
+    found, trials = validation.numbers, validation.trials
+    counts = {"agree": int(found["agrees"].sum()), "all": len(found)}
+    lines = [TITLE.format(trials=f"{trials:,}", fewer=f"{max(trials // FEWER, 2):,}", near=NEAR, **counts)]
+    if found["known"].any():
+        lines.append(KNOWN)
     for table, rows in found.groupby("table", sort=False):
         lines += [f"## {table}", "", HEAD]
         for row in rows.to_dict("records"):
             theirs = shown(row["published"], row["published_error"])
             apart = "" if row["error"] == row["published_error"] == 0 else f"{row['errors']:+.1f}"
-            verdict = "yes" if row["agrees"] else "**no**"
+            verdict = "yes" if row["agrees"] else "**no**, see above" if row["known"] else "**no**"
             lines.append(f"| {row['what']} | {shown(row['ours'], row['error'])} | {theirs} | {apart} | {verdict} |")
         lines.append("")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,11 +87,15 @@ TITLE = """# Trial designs, checked against published numbers
 
 <!-- made by `tpstream paper trials` -->
 
-Made by `tpstream paper trials` with {trials} simulated trials of each design: **{agree} of {all} numbers agree**.
-In brackets is one Monte Carlo standard error; for published numbers it follows from the number of trials behind
-them. Numbers agree within {near:g} combined errors plus the rounding of the published number.
-
-Not compared is one number: the bias of the current-belief rule with two arms, given as .095. With ties to the control,
-as the rule is stated, it is .082 here (200,000 trials), which disagrees; with random ties it is .093. Alpha and power
-of the rules that are tested with a simulated cut-off (current belief, Gittins) count the error of that cut-off, too.
+Made by `tpstream paper trials` with {trials} simulated trials of each design, {fewer} of adaptr's and RARtrials':
+**{agree} of {all} numbers agree**. In brackets is one Monte Carlo standard error; for published numbers it follows from
+the number of trials behind them. Numbers agree within {near:g} combined errors plus the rounding of the published
+number. Alpha and power of the rules that are tested with a simulated cut-off (current belief, Gittins) count the error
+of that cut-off, too.
+"""
+KNOWN = """One number is known to disagree: the bias of the current-belief rule with two arms, given as .095. The rule
+is stated with ties going to the control, and the stated EPS and ENS are those of that rule; but then the bias is .081,
+as a literal version in the tests finds, too. With random ties the bias is .093, but EPS and ENS are others (.811 and
+68.4). So the stated bias seems to be that of another rule than the rest of its row. Both are in the table; with few
+trials the first may agree by its large error.
 """

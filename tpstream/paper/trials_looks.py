@@ -1,7 +1,7 @@
 """Published designs with looks: the example of adaptr 1.4.0, and the random delays of RARtrials.
 
-adaptr: three arms, an undesirable binary outcome, allocation by the probability of being best, at least 0.2 for each
-arm. Looks when 300, 400, ..., 2000 outcomes are known, while 100 more patients are randomised. An arm is dropped if its
+adaptr: three arms without a control, so that superiority ends the trial there, too; an undesirable binary outcome,
+allocation by the probability of being best, at least 0.2 for each arm. Looks when 300, 400, ..., 2000 outcomes are known, while 100 more patients are randomised. An arm is dropped if its
 probability of being best is below 1 - s, and superior if it is above s = 0.9814318; all are equivalent if they lie
 within 0.05 with probability 0.9. Its README simulates 1,000 trials.
 
@@ -95,7 +95,8 @@ def rar_design(best: float) -> Scenario:
 def simulated(effort: Effort, design: Scenario) -> SimulatedTrials:
     """The trials of a design."""
     few = replace(effort, trials=max(effort.trials // FEWER, 2))
-    found = trial(design, runs=few.trials, seed=few.seed, jobs=few.jobs)
+    place = effort.place(f"{design.name} {design.means[-1]:g} seed={effort.seed}")
+    found = trial(design, runs=few.trials, seed=few.seed, jobs=few.jobs, folder=place, progress=effort.progress)
     assert isinstance(found, OperatingCharacteristics)  # noqa: S101 (the scenario has a design)
     return found.trials[0]
 

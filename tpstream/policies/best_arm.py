@@ -33,11 +33,11 @@ NARROWEST = 1e-9
 def quadrature_rule() -> tuple[Floats, Floats, Floats]:
     """Nodes and weights of a panel, and the integrals up to each node of the polynomials through one node each."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    # ell_l = sum_m c_ml P_m passes through 1 at node l and 0 at the others; integrals[i, l] = int_-1^node_i ell_l.
+    # ell_l = sum_m c_ml P_m passes through 1 at node l and 0 at the others; integrals[l, i] = int_-1^node_i ell_l.
     coefficients = np.linalg.inv(np.polynomial.legendre.legvander(nodes, NODES - 1))
     integrals = np.polynomial.legendre.legval(
         nodes, np.polynomial.legendre.legint(coefficients, lbnd=-1, axis=0), tensor=True
-    ).T
+    )
     return nodes, weights, np.ascontiguousarray(integrals)
 
 
@@ -53,7 +53,7 @@ def quadrature_fields(units: Floats) -> dict[str, Any]:
         "weights": weights,
         "integrals": integrals,
         "cuts": np.zeros(arms * 2 * CUTS.size),
-        "panel": np.zeros((4, arms, NODES)),
+        "panel": np.zeros((6, arms, NODES)),
     }
 
 
@@ -61,14 +61,6 @@ def quadrature_fields(units: Floats) -> dict[str, Any]:
 def log_density_of_logit(value: float, first: float, second: float) -> float:
     """The logarithm of the density of log(x / (1 - x)), up to its constant, for x of Beta(first, second)."""
     return -first * math.log1p(math.exp(-value)) - second * math.log1p(math.exp(value))
-
-
-@compiled
-def log_density(beta: bool, x: float, first: float, second: float) -> float:  # noqa: FBT001
-    """The logarithm of a density up to its constant: of Beta(first, second), or Normal(first, second)."""
-    if beta:
-        return (first - 1.0) * math.log(x) + (second - 1.0) * math.log1p(-x)
-    return -0.5 * ((x - first) / second) * ((x - first) / second)
 
 
 @compiled
@@ -110,7 +102,7 @@ def cut_line(state: Any, beta: bool, logit: bool, firsts: Floats, seconds: Float
         for place in range(2 * CUTS.size):
             cut = mean + (CUTS[place] if place < CUTS.size else -CUTS[place - CUTS.size]) * deviation
             cut = state.units[arm] * (min(max(cut, 0.0), 1.0) if beta and not logit else cut)
-            # Sorted by insertion: this is done only for a log that asks for probabilities.
+            # Sorted by insertion: there are few, and half of those of an arm come in order.
             hole = count
             while hole > 0 and state.cuts[hole - 1] > cut:
                 state.cuts[hole] = state.cuts[hole - 1]
@@ -121,7 +113,21 @@ def cut_line(state: Any, beta: bool, logit: bool, firsts: Floats, seconds: Float
 
 
 @compiled
-def fill_panel(
+def fill_logs(state: Any, logit: bool, unit: float, low: float, half: float) -> None:  # noqa: FBT001
+    """Write log x and log(1 - x) at the nodes of a panel from `low` on; they are those of all arms with this unit."""
+    logs, others = state.panel[4, 0], state.panel[5, 0]
+    for node in range(state.nodes.size):
+        x = (low + half * (1.0 + state.nodes[node])) / unit
+        if logit:
+            logs[node], others[node] = -math.log1p(math.exp(-x)), -math.log1p(math.exp(x))
+        elif x < 1.0:
+            logs[node], others[node] = math.log(x), math.log1p(-x)
+        else:
+            logs[node], others[node] = 0.0, -math.inf
+
+
+@compiled
+def fill_densities(
     state: Any,
     beta: bool,  # noqa: FBT001
     logit: bool,  # noqa: FBT001
@@ -131,29 +137,59 @@ def fill_panel(
     first: float,
     second: float,
 ) -> None:
-    """Write the density and the distribution function of an arm at the nodes of a panel from `low` on."""
-    densities, distributions, reached = state.panel[0], state.panel[1], state.panel[3]
-    size = state.nodes.size
-    if not state.open_arms[arm]:  # below all others for sure
-        for node in range(size):
-            densities[arm, node], distributions[arm, node] = 0.0, 1.0
-        return
-    constant = reached[arm, 1]
+    """Write the density of an arm at the nodes of a panel; of a Beta distribution, from the logarithms there."""
+    densities, constant, unit = state.panel[0, arm], state.panel[3, arm, 1], state.units[arm]
+    logs, others, less = state.panel[4, 0], state.panel[5, 0], 0.0 if logit else 1.0
+    for node in range(state.nodes.size):
+        if not beta:
+            away = ((low + half * (1.0 + state.nodes[node])) / unit - first) / second
+            densities[node] = math.exp(constant + -0.5 * away * away) / unit
+        elif others[node] == -math.inf:
+            densities[node] = 0.0
+        else:
+            log_density = (first - less) * logs[node] + (second - less) * others[node]
+            densities[node] = math.exp(constant + log_density) / unit
+
+
+@compiled
+def fill_distributions(state: Any, arm: int, half: float) -> None:
+    """Write the distribution function of an arm at the nodes of a panel, and keep its value at the panel's end."""
+    densities, distributions, reached = state.panel[0, arm], state.panel[1, arm], state.panel[3, arm]
+    size, whole = state.nodes.size, 0.0
     for node in range(size):
-        x = (low + half * (1.0 + state.nodes[node])) / state.units[arm]
-        densities[arm, node] = 0.0
-        if logit:
-            densities[arm, node] = math.exp(constant + log_density_of_logit(x, first, second)) / state.units[arm]
-        elif not beta or x < 1.0:
-            densities[arm, node] = math.exp(constant + log_density(beta, x, first, second)) / state.units[arm]
-    whole = 0.0
+        distributions[node] = 0.0
+    for other in range(size):
+        density = densities[other]
+        for node in range(size):  # the inner loop, since sums of several nodes are independent
+            distributions[node] += state.integrals[other, node] * density
+        whole += state.weights[other] * density
     for node in range(size):
-        inside = 0.0
-        for other in range(size):
-            inside += state.integrals[node, other] * densities[arm, other]
-        distributions[arm, node] = reached[arm, 0] + half * inside
-        whole += state.weights[node] * densities[arm, node]
-    reached[arm, 0] += half * whole
+        distributions[node] = reached[0] + half * distributions[node]
+    reached[0] += half * whole
+
+
+@compiled
+def fill_panel(
+    state: Any,
+    beta: bool,  # noqa: FBT001
+    logit: bool,  # noqa: FBT001
+    low: float,
+    half: float,
+    firsts: Floats,
+    seconds: Floats,
+) -> None:
+    """Write the densities and distribution functions of all arms at the nodes of a panel from `low` on."""
+    unit = 0.0
+    for arm in range(firsts.size):
+        if state.open_arms[arm]:
+            if beta and state.units[arm] != unit:
+                unit = state.units[arm]
+                fill_logs(state, logit, unit, low, half)
+            fill_densities(state, beta, logit, arm, low, half, firsts[arm], seconds[arm])
+            fill_distributions(state, arm, half)
+        else:  # below all others for sure
+            for node in range(state.nodes.size):
+                state.panel[0, arm, node], state.panel[1, arm, node] = 0.0, 1.0
 
 
 @compiled_alone
@@ -176,8 +212,7 @@ def fill_best(state: Any, beta: bool, firsts: Floats, seconds: Floats) -> None: 
         low, half = state.cuts[cut], 0.5 * (state.cuts[cut + 1] - state.cuts[cut])
         if half <= 0.0:
             continue
-        for arm in range(arms):
-            fill_panel(state, beta, logit, arm, low, half, firsts[arm], seconds[arm])
+        fill_panel(state, beta, logit, low, half, firsts, seconds)
         for node in range(size):
             product = 1.0
             for arm in range(arms):

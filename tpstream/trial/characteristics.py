@@ -1,7 +1,7 @@
 """Operating characteristics of a trial, from the outcomes of its runs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.columns import TABLES
-from tpstream.analysis.intervals import Interval, paired_interval, paired_share_interval, t_interval, wilson_interval
+from tpstream.analysis.intervals import Interval, t_interval
 from tpstream.analysis.money import MEASURES, money_contrasts, money_table
 from tpstream.analysis.regret import all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
-from tpstream.experiment.runs import FailedRun
+from tpstream.experiment.runs import FailedRun, failures_table
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
@@ -117,7 +117,9 @@ class Trial(PolicyTables):
             differences where fixed randomisation is missing, and in what is about the best arm if all arms are equally
             good (`no_best_arm`).
         """
-        return pd.DataFrame([self._row(policy) for policy in self.outcomes])
+        from tpstream.trial.policy_rows import policy_row  # noqa: PLC0415 (needs this module)
+
+        return pd.DataFrame([policy_row(self, policy) for policy in self.outcomes])
 
     def choices(self) -> pd.DataFrame:
         """How many patients each arm got, and how often it was chosen in the end; a row for each policy and arm.
@@ -128,18 +130,10 @@ class Trial(PolicyTables):
             `policy`, `arm`, its true `mean`, `patients` (Student's interval, cut at 0 and the number of patients) and
             `chosen`, the share of runs that ended with the choice of this arm (Wilson's), each with `_low` and `_high`.
         """
-        return pd.DataFrame([self._choice(policy, arm) for policy in self.outcomes for arm in range(len(self.arms))])
+        from tpstream.trial.policy_rows import choice_row  # noqa: PLC0415 (needs this module)
 
-    def _choice(self, policy: str, arm: int) -> dict[str, object]:
-        outcomes = self._outcomes(policy)
-        patients = np.array([one.patients[arm] for one in outcomes], dtype=np.float64)
-        return {
-            "policy": policy,
-            "arm": self.arms[arm],
-            "mean": float(self.means[arm]),
-            **_mean_columns("patients", patients, most=self.horizon),
-            **_share_columns("chosen", sum(one.chosen == arm for one in outcomes), len(outcomes)),
-        }
+        arms = range(len(self.arms))
+        return pd.DataFrame([choice_row(self, policy, arm) for policy in self.outcomes for arm in arms])
 
     def results(self) -> pd.DataFrame:
         """The outcome of every run, a row for each policy and run.
@@ -173,7 +167,7 @@ class Trial(PolicyTables):
 
     def failed(self) -> pd.DataFrame:
         """The runs that failed, why, and the command that repeats each alone; a row for each."""
-        return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
+        return failures_table(self.failures)
 
     @property
     def rounds(self) -> Ints:
@@ -207,7 +201,7 @@ class Trial(PolicyTables):
             runs = np.array([number[one.seed, one.run] for one in self.outcomes[policy]])
             found[policy] = runs, self._money(policy, "earned")[:, -1]
         lost = {policy: self.lost(policy) for policy in found}
-        return money_contrasts(found, lost, self._most_lost, against)
+        return money_contrasts(found, lost, self.most_lost, against)
 
     def earned(self, policy: str) -> Interval:
         """What was earned up to every checkpoint (`rounds`), with its 95 % interval over runs.
@@ -225,7 +219,7 @@ class Trial(PolicyTables):
         """A measure about money of every run (first axis), up to every checkpoint."""
         if self.currency is None:
             raise StudyError(f'{self.name}: rewards are not money; say what they are paid in, as in currency = "EUR"')
-        return np.stack([one.money[name] for one in self._outcomes(policy) if one.money is not None])
+        return np.stack([one.money[name] for one in self.outcomes_of(policy) if one.money is not None])
 
     @property
     def _finished(self) -> list[str]:
@@ -233,7 +227,7 @@ class Trial(PolicyTables):
         return [policy for policy, outcomes in self.outcomes.items() if outcomes]
 
     @property
-    def _most_lost(self) -> float:
+    def most_lost(self) -> float:
         """What is lost if all patients get the worst arm."""
         return self.horizon * float(self.means.max() - self.means.min())
 
@@ -245,7 +239,7 @@ class Trial(PolicyTables):
         UnknownNameError
             The policy is not in this trial.
         """
-        return np.array([pseudo_regret(one.patients, self.means) for one in self._outcomes(policy)])
+        return np.array([pseudo_regret(one.patients, self.means) for one in self.outcomes_of(policy)])
 
     def allocation(self, policy: str) -> Interval:
         """The share of patients on a best arm in each section of the enrolment, with its 95 % interval over runs.
@@ -255,7 +249,7 @@ class Trial(PolicyTables):
         UnknownNameError
             The policy is not in this trial.
         """
-        return t_interval(np.array([one.allocation for one in self._outcomes(policy)])).within(0.0, 1.0)
+        return t_interval(np.array([one.allocation for one in self.outcomes_of(policy)])).within(0.0, 1.0)
 
     def plot(
         self,
@@ -307,66 +301,21 @@ class Trial(PolicyTables):
         """
         from tpstream.trial.report import trial_report  # noqa: PLC0415 (it needs this module)
 
-        page = trial_report(self)
-        if path is not None:
-            page.write(path)
-        return page
+        return trial_report(self).written(path)
 
     def _summary(self) -> Summary:
         from tpstream.trial.figure import summarise  # noqa: PLC0415 (needs this module)
 
         return summarise(self)
 
-    def _row(self, policy: str) -> dict[str, object]:
-        outcomes = self._outcomes(policy)
-        chosen = np.array([one.chosen for one in outcomes if one.chosen is not None], dtype=np.int64)
-        on_best = np.array([one.patients[self.best].sum() for one in outcomes], dtype=np.float64)
-        right, judged = int(self.best[chosen].sum()), len(outcomes)
-        if all_equal(self.means):
-            on_best, right, judged = np.empty(0), 0, 0
-        gap = float(self.means.max() - self.means.min())
-        return {
-            "policy": policy,
-            "runs": len(outcomes),
-            **_mean_columns("on_best", on_best, most=self.horizon),
-            **_share_columns("best_chosen", right, judged),
-            **paired_share_interval(*self._beside_fixed(policy, self._chose_best)).columns("best_chosen_gain"),
-            **_mean_columns("lost", self.lost(policy), most=self._most_lost),
-            **paired_interval(*self._beside_fixed(policy, self.lost), self._most_lost).columns("against_fixed"),
-            **_mean_columns("last_readout", np.array([one.last_readout for one in outcomes])),
-            **_mean_columns("lost_later", self.means.max() - self.means[chosen], most=gap),
-            "failed": sum(failure.policy == policy for failure in self.failures),
-        }
+    def outcomes_of(self, policy: str) -> Sequence[TrialOutcome]:
+        """The outcome of every run of a policy.
 
-    def _chose_best(self, policy: str) -> Floats:
-        """Whether each run ended with the choice of a best arm, 1 or 0; NaN if all arms are equally good."""
-        if all_equal(self.means):
-            return np.full(len(self._outcomes(policy)), np.nan)
-        return np.array([float(one.chosen is not None and self.best[one.chosen]) for one in self._outcomes(policy)])
-
-    def _beside_fixed(self, policy: str, values: Callable[[str], Floats]) -> tuple[Floats, Floats]:
-        """A value of the policy's runs and the same of fixed randomisation, in the runs that succeeded under both."""
-        if FIXED not in self.outcomes:
-            return np.empty(0), np.empty(0)
-        own, fixed = (
-            {(one.seed, one.run): value for one, value in zip(self.outcomes[name], values(name), strict=True)}
-            for name in (policy, FIXED)
-        )
-        both = [run for run in own if run in fixed]
-        return np.array([own[run] for run in both]), np.array([fixed[run] for run in both])
-
-    def _outcomes(self, policy: str) -> Sequence[TrialOutcome]:
+        Raises
+        ------
+        UnknownNameError
+            The policy is not in this trial.
+        """
         if policy not in self.outcomes:
             raise UnknownNameError("policy of this trial", policy, self.outcomes)
         return self.outcomes[policy]
-
-
-def _mean_columns(name: str, values: Floats, *, most: float = np.inf) -> dict[str, float]:
-    """The mean over the runs that know it and its interval, cut at 0 and `most`, as columns of a table."""
-    return t_interval(values[~np.isnan(values)]).within(0.0, most).columns(name)
-
-
-def _share_columns(name: str, successes: int, trials: int) -> dict[str, float]:
-    """A share and Wilson's interval as columns of a table; NaN without trials."""
-    low, high = wilson_interval(successes, trials)
-    return {name: successes / trials if trials else np.nan, f"{name}_low": low, f"{name}_high": high}

@@ -28,6 +28,13 @@ ERRORS = (
 )
 
 
+PLAIN = (
+    "Estimates are plain means and differences with everything known. Nothing in them corrects for stopping at a look, "
+    "for an allocation that follows the outcomes, or for the choice of the best arm; the bias says what that does, "
+    "over all trials and in those that selected the arm."
+)
+
+
 def design_report(found: OperatingCharacteristics) -> Page:
     """The report of designs; see `OperatingCharacteristics.report`."""
     many, designs = max(len(one) for one in found.trials), found.designs
@@ -120,6 +127,7 @@ def _conclusions(found: OperatingCharacteristics) -> list[Block]:
 def _arms(found: OperatingCharacteristics) -> list[Block]:
     return [
         Table(rows.arm_rows(found), "Patients on each arm, and what is concluded of it"),
+        Sentences([PLAIN], quiet=True),
         Table(rows.estimate_rows(found), "Estimates of each arm's endpoint, with everything known"),
         Table(rows.difference_rows(found), "Estimates of differences to the control, with everything known"),
     ]

@@ -1,7 +1,7 @@
 """The result of simulating designs with looks: `OperatingCharacteristics`, its tables, figure and report."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.columns import TABLES
-from tpstream.experiment.runs import FailedRun
+from tpstream.experiment.runs import FailedRun, failures_table
 from tpstream.model.display import PolicyTables, Summary, counted
 from tpstream.model.errors import UnknownNameError
 from tpstream.trial.decisions import CONCLUSIONS, SimulatedTrials
@@ -177,7 +177,7 @@ class OperatingCharacteristics(PolicyTables):
 
     def failed(self) -> pd.DataFrame:
         """The simulated trials that failed, why, and the command that repeats each alone; a row for each."""
-        return pd.DataFrame([asdict(one) for one in self.failures], columns=list(FailedRun.__dataclass_fields__))
+        return failures_table(self.failures)
 
     def tell(self, run: int = 0, *, design: str | None = None, truth: str | None = None) -> list[str]:
         """One of the simulated trials, told event by event in plain words.
@@ -225,10 +225,7 @@ class OperatingCharacteristics(PolicyTables):
         """
         from tpstream.trial.design_report import design_report  # noqa: PLC0415 (it needs this module)
 
-        page = design_report(self)
-        if path is not None:
-            page.write(path)
-        return page
+        return design_report(self).written(path)
 
     def _summary(self) -> Summary:
         from tpstream.trial.design_rows import decision_rows  # noqa: PLC0415 (it needs this module)

@@ -144,10 +144,7 @@ class Evaluation(Displayed):
         """
         from tpstream.twin.evaluation_page import evaluation_report  # noqa: PLC0415 (it needs this module)
 
-        page = evaluation_report(self)
-        if path is not None:
-            page.write(path)
-        return page
+        return evaluation_report(self).written(path)
 
     def _summary(self) -> Summary:
         title = f"Evaluation of {self.policy} on {self.log}"

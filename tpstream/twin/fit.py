@@ -163,10 +163,7 @@ class Twin(Displayed):
         """
         from tpstream.twin.report import twin_report  # noqa: PLC0415 (needs Matplotlib)
 
-        page = twin_report(self)
-        if path is not None:
-            page.write(path)
-        return page
+        return twin_report(self).written(path)
 
     def _summary(self) -> Summary:
         rows = [

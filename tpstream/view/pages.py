@@ -11,7 +11,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tpstream.model.errors import PageError
 
@@ -50,6 +50,12 @@ class Page:
         except OSError as error:
             raise PageError(f"{path}: cannot write the page: {error.strerror}; choose another place") from error
         return path
+
+    def written(self, path: str | Path | None) -> Self:
+        """Write the page if a path is given, and return it."""
+        if path is not None:
+            self.write(path)
+        return self
 
 
 def prepare_page(path: Path) -> Path:

@@ -1,0 +1,71 @@
+"""What it costs that outcomes are known later: the designs of brar with delays, a result of our own.
+
+Nothing of this is published but three numbers of one design, with which `trials_brar` compares.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tpstream.model.arrays import Floats
+from tpstream.paper.immediate_trials import simulate_trials
+from tpstream.paper.published import Effort
+from tpstream.paper.trials_brar import CELLS, CONTROL, DELAYED, measure
+
+PATIENTS = sum(cell.patients for cell in CELLS) * len(DELAYED)
+"""Of one trial of each design with each delay."""
+SHOWN = {
+    "coverage": "coverage",
+    "reject": "rejections",
+    "error": "bias",
+    "successes": "successes",
+    "on_first": "on treatment 1",
+}
+"""What is shown of each trial, a mean over trials, by the name under which `measure` has it."""
+NAME = "delayed-outcomes"
+"""How it is asked for, and the name of its page."""
+TITLE = """# What delay does to response-adaptive randomisation
+
+<!-- made by `tpstream paper trials --table delayed-outcomes` -->
+
+Allocation by the probability of being the best arm learns from outcomes. How much of what it gains, and of what it does
+to estimates, is left if they are known later? The designs of brar (Pawel and Held 2025), of which
+[trial-validation.md](trial-validation.md) has the published numbers, with each outcome known so many patients later: a
+result of our own, made by `tpstream paper trials --table delayed-outcomes --runs {runs}`.
+
+{trials} trials of each, with the same random numbers for all delays; in brackets is one Monte Carlo standard error.
+*Coverage* and *rejections* are those of the 95 % Wald interval of treatment 1 less the control (rejections are the
+power or, without a difference, the type I error, nominally 2.5 %), *bias* is that of this difference,
+*successes* and *on treatment 1* are shares of all patients. Treatment 1 is the best arm, unless it is said that there
+is no difference.
+"""
+
+
+def delayed_outcomes(effort: Effort) -> Iterator[str]:
+    """The lines of the page: a table for each design, a row for each delay."""
+    effort = effort.expecting(PATIENTS)
+    yield TITLE.format(trials=f"{effort.trials:,}", runs=effort.trials)
+    for cell in CELLS:
+        yield f"## {cell.words[0].upper()}{cell.words[1:]}{', no difference' if cell.rate == CONTROL else ''}\n"
+        yield f"| patients later | {' | '.join(SHOWN.values())} |\n|---:|{'---:|' * len(SHOWN)}"
+        for later in DELAYED:
+            trials = simulate_trials(effort, cell.policy, cell.rates, cell.patients, later=later)
+            found = measure(cell, trials)._asdict()
+            yield f"| {later} | {' | '.join(with_error(found[name]) for name in SHOWN)} |"
+        yield ""
+
+
+def write_delayed_outcomes(effort: Effort, folder: Path) -> Path:
+    """Simulate, and write the page into a folder."""
+    text = "\n".join(delayed_outcomes(effort))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{NAME}.md"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def with_error(values: Floats) -> str:
+    """A mean over trials to four digits, with its Monte Carlo error in brackets."""
+    return f"{np.mean(values):.4f} ({np.std(values) / math.sqrt(len(values)):.4f})"
