@@ -252,7 +252,7 @@ def test_a_plugin_that_leaves_the_program_fails_alone() -> None:
         compare(small(), ["uniform"], runs=1, sinks=[LeavingSink()])
 
 
-class OwnKind(BaseException):  # noqa: N818 (that it is no ordinary exception is the point)
+class OwnKind(BaseException):  # that it is no ordinary exception is the point
     """What `except Exception` lets pass, like cancellations of some libraries."""
 
 
@@ -270,8 +270,7 @@ def test_a_plugin_with_exceptions_of_its_own_kind_fails_alone() -> None:
     """An exception that is no `Exception` is a failure of that run, too."""
     study = compare(small(), ["uniform", PythonPolicy("cancelled", Parameters, Cancelled)], runs=2)
     assert len(study.records["uniform"]) == 2
-    assert [one.reason.partition(" (")[0] for one in study.failures] == [study.failures[0].reason.partition(" (")[0]] * 2
-    assert "OwnKind" in study.failures[0].reason
+    assert ["OwnKind" in one.reason for one in study.failures] == [True, True]
 
 
 def test_one_policy_under_two_names_has_both_logs(tmp_path: Path) -> None:

@@ -80,9 +80,9 @@ def row(aim: str, found: Found, seed: int) -> str:
     return f"| {aim} | {found.cases:,} | {found.faults.total():,} | {rate:,.1f} | {day}, seed {seed} |"
 
 
-def write_row(line: str) -> None:
-    """Put a row into the table of the page, between its marks, in the place of the last one with the same aim."""
-    text = PAGE.read_text()
+def write_row(line: str, page: Path = PAGE) -> None:
+    """Put a row into the table of a page, between its marks, in the place of the last one with the same aim."""
+    text = page.read_text()
     before, _, rest = text.partition(BEGIN)
     table, _, after = rest.partition(END)
     rows = {_aim(old): old for old in table.splitlines() if old.startswith("| ") and _aim(old) != _aim(HEAD)}
@@ -90,11 +90,11 @@ def write_row(line: str) -> None:
     order = [target.aim for target in TARGETS.values()]
     kept = sorted((aim for aim in rows if aim in order), key=order.index)
     lines = "\n".join(rows[aim] for aim in kept)
-    PAGE.write_text(f"{before}{BEGIN}\n{HEAD}\n{lines}\n{END}{after}")
+    page.write_text(f"{before}{BEGIN}\n{HEAD}\n{lines}\n{END}{after}")
 
 
 def _aim(line: str) -> str:
-    return line.split(" | ")[0].removeprefix("| ")
+    return line.removeprefix("| ").partition(" | ")[0]
 
 
 if __name__ == "__main__":

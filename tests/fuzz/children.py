@@ -79,16 +79,12 @@ def raised(printed: str) -> str:
     return f"{name} in {'.'.join(places[-1])}" if places else name
 
 
-def run_child(
-    work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS
-) -> Ended:
+def run_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS) -> Ended:
     """Do work in a forked child, in a folder, and wait for its end."""
     return end_of(start_child(work, folder, file_size=file_size, patience=patience), folder)
 
 
-def start_child(
-    work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS
-) -> int:
+def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS) -> int:
     """The number of a forked child that does the work, in a folder, and leaves with the exit code that it returns."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -162,3 +162,9 @@ def _run_kept(work: Work, argument: Any, folder: Path) -> Ended:
     if ended.fault is not None or not _kept[0].left:
         _kept.pop().end()
     return ended
+
+
+def end_kept() -> None:
+    """End the kept child."""
+    while _kept:
+        _kept.pop().end()
