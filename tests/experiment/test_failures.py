@@ -250,3 +250,34 @@ def test_a_plugin_that_leaves_the_program_fails_alone() -> None:
     assert "raised SystemExit in round 3" in study.failures[0].reason
     with pytest.raises(StudyError, match="subscriber 'sink LeavingSink' raised SystemExit"):
         compare(small(), ["uniform"], runs=1, sinks=[LeavingSink()])
+
+
+class OwnKind(BaseException):  # that it is no ordinary exception is the point
+    """What `except Exception` lets pass, like cancellations of some libraries."""
+
+
+class Cancelled(Leaving):
+    """A policy that raises such an exception."""
+
+    def decide(self, round: int) -> int:
+        """Raise it, or choose the first arm."""
+        if round == 3:
+            raise OwnKind("cancelled")
+        return 0
+
+
+def test_a_plugin_with_exceptions_of_its_own_kind_fails_alone() -> None:
+    """An exception that is no `Exception` is a failure of that run, too."""
+    study = compare(small(), ["uniform", PythonPolicy("cancelled", Parameters, Cancelled)], runs=2)
+    assert len(study.records["uniform"]) == 2
+    assert ["OwnKind" in one.reason for one in study.failures] == [True, True]
+
+
+def test_one_policy_under_two_names_has_both_logs(tmp_path: Path) -> None:
+    """Equal policies share their results; each name has logs of its own, which tell the same."""
+    twice = [{"kind": "uniform", "name": name} for name in ("first", "second")]
+    study = compare(small(policies=twice), runs=2, logs=tmp_path)
+    assert all(path.exists() for paths in study.logs.values() for path in paths)
+    arms = [[read_log(path).columns(["arm"])["arm"].tolist() for path in paths] for paths in study.logs.values()]
+    assert arms[0] == arms[1]
+    assert read_log(study.logs["second"][0]).header.policy == "second"

@@ -12,13 +12,18 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+
+import typer
 
 from tpstream.cli import start
 
 SECONDS = 20
 """Seconds of work after which a child is ended: it hangs."""
-WAITS = 3
+COMPILING = 120
+"""The same for a case that may compile a loop; compiled code is kept, so that this is tried once."""
+WAITS = 9
 """How many times as long it may wait, for what never comes or for its turn on a busy machine."""
 MEMORY = 2_000_000_000
 """Bytes that a child may use beyond what it got from its parent."""
@@ -39,9 +44,19 @@ class Ended:
     used: int
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it came to its end and did what it was asked for."""
+        return not (self.code or self.signal)
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it was ended because it did not come to its end."""
+        return self.signal in {signal.SIGALRM, signal.SIGKILL, signal.SIGXCPU}
+
+    @property
     def fault(self) -> str | None:
         """What is bad about it in short, the same words for the same fault; None if it ended as a command should."""
-        if self.signal in {signal.SIGALRM, signal.SIGKILL, signal.SIGXCPU}:
+        if self.too_long:
             return f"still running after {SECONDS} s"
         if self.signal:
             return f"ended by {signal.Signals(self.signal).name}"
@@ -64,12 +79,12 @@ def raised(printed: str) -> str:
     return f"{name} in {'.'.join(places[-1])}" if places else name
 
 
-def run_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE) -> Ended:
+def run_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS) -> Ended:
     """Do work in a forked child, in a folder, and wait for its end."""
-    return end_of(start_child(work, folder, file_size=file_size), folder)
+    return end_of(start_child(work, folder, file_size=file_size, patience=patience), folder)
 
 
-def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE) -> int:
+def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_SIZE, patience: int = SECONDS) -> int:
     """The number of a forked child that does the work, in a folder, and leaves with the exit code that it returns."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -78,7 +93,10 @@ def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_
         return child
     code = RAISED
     try:
-        _prepare(folder, file_size)
+        isolate(folder, file_size)
+        limit_memory()
+        resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
+        signal.alarm(WAITS * patience)
         code = work()
     except BaseException:  # noqa: BLE001 (whatever it is, it is what the parent looks for)
         traceback.print_exc()
@@ -112,15 +130,13 @@ def printed_by(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.printed")
 
 
-def _prepare(folder: Path, file_size: int) -> None:
-    """Give this process, a child, its folder, its limits and a file for what it prints."""
+def isolate(folder: Path, file_size: int) -> None:
+    """Give this process, a child, its folder, a session, a file for what it prints, and the size of its files."""
     os.setsid()
     os.chdir(folder)
     for one in start.SIGNALS:
         signal.signal(one, signal.default_int_handler if one == signal.SIGINT else signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(WAITS * SECONDS)
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     printed = os.open(printed_by(folder), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for stream, place in enumerate((nothing, printed, printed)):
@@ -128,28 +144,39 @@ def _prepare(folder: Path, file_size: int) -> None:
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 (streams of the process)
     sys.stdout = sys.__stdout__ = open(1, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
     sys.stderr = sys.__stderr__ = open(2, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    # Half as much again: what is only asked for, and never touched, is not used.
-    most = pages * resource.getpagesize() + MEMORY * 3 // 2
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def limit_memory() -> None:
+    """Limit the memory of this process to what it has and half as much again as a case may use.
+
+    What is only asked for, and never touched, is not used.
+    """
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY * 3 // 2
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+def do_command(words: Sequence[str]) -> int:
+    """The console script with these words in this process: its exit code."""
+    sys.argv = ["tpstream", *words]
+    try:
+        start.main()
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
+
+
 def command(words: Sequence[str]) -> Callable[[], int]:
     """The console script with these words, as work of a child."""
-
-    def work() -> int:
-        sys.argv = ["tpstream", *words]
-        try:
-            start.main()
-        except SystemExit as left:
-            return int(left.code or 0)
-        return 0
-
-    return work
+    return partial(do_command, words)
 
 
 def run_command(words: Sequence[str], folder: Path, *, file_size: int = FILE_SIZE) -> Ended:
     """The console script with these words in a child."""
     return run_child(command(words), folder, file_size=file_size)
+
+
+typer.main.get_command = cache(typer.main.get_command)
+"""The commands of the application are put together once, not for each case."""

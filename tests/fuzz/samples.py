@@ -173,7 +173,7 @@ def _tables() -> Files:
         shop.offers.to_csv(folder / "offers.csv", index=False)
         shop.payments.to_csv(folder / "payments.csv", index=False)
         shop.payments.to_parquet(folder / "payments.parquet", index=False)
-        assert run_command([*IMPORT, "--quiet"], folder).code == 0
+        assert run_command([*IMPORT, "--quiet"], folder).succeeded
         return read_files(folder, "offers.csv", "payments.csv", "payments.parquet", "log.map.toml")
 
 
@@ -230,7 +230,7 @@ def _studies() -> list[Sample]:
             folder = Path(name)
             (folder / words[1]).write_text(toml_text(worlds()[Path(words[1]).stem]))
             ended = run_command([*words, "-q"], folder)
-            assert ended.code == 0, ended.printed
+            assert ended.succeeded, ended
             with closing(connect(folder / "out/study.sqlite")) as database:
                 database.execute("PRAGMA journal_mode = DELETE")  # else a copy needs its other files
             kept = read_files(folder, words[1], "out/study.json", "out/study.sqlite", "out/results.parquet")

@@ -39,11 +39,6 @@ class Target:
     shrinks: bool = True
     """Whether a case fails again and again, so that smaller ones can be looked for."""
 
-    def fault_of(self, case: Case) -> str | None:
-        """What is bad about a case; one that took long is tried again, since the machine may have been busy."""
-        fault = self.check(case)
-        return self.check(case) if fault is not None and "still running" in fault else fault
-
 
 @dataclass
 class Found:
@@ -82,7 +77,7 @@ def _search_round(target: Target, cases: int, seed: int, found: Found, keep: boo
     def try_one(case: Case) -> None:
         if time.monotonic() > end:
             return
-        fault = target.fault_of(case)
+        fault = target.check(case)
         if not smallest:
             found.cases += 1
         if fault is None:

@@ -1,15 +1,14 @@
 """Files that were changed, read by every command that reads such files."""
 
-import tempfile
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from children import run_command
+from children import do_command
 from hypothesis import strategies as st
+from kept_children import try_files
 from mutations import changed_file, donors_of, tree_of
-from samples import Sample, samples, write_files
+from samples import Sample, samples
 
 Case = dict[str, Any]
 
@@ -35,8 +34,5 @@ def cases(kind: str) -> st.SearchStrategy[Case]:
 
 def check(case: Case) -> str | None:
     """What is bad about how the command ends."""
-    with tempfile.TemporaryDirectory() as name:
-        write_files(Path(name), case["files"])
-        ended = run_command(case["words"], Path(name))
-    fault = ended.fault
+    fault = try_files(case["files"], do_command, case["words"]).fault
     return fault if fault is None or " in " in fault else f"{case['words'][0]}: {fault}"

@@ -76,7 +76,7 @@ def undisturbed(name: str) -> Written:
             began = time.monotonic()
             ended = run_command(WRITERS[name].words, Path(folder))
             seconds = time.monotonic() - began
-            assert ended.code == 0, ended.printed
+            assert ended.succeeded, ended
             found = Written(written(Path(folder)), seconds)
     return found
 

@@ -146,3 +146,12 @@ def test_what_if_of_a_stopped_trial(stopped: Path) -> None:
     result = what_if(stopped, WRITING)
     assert result.common == 1.0
     assert result.rounds == np.count_nonzero(read_log(stopped).join().kind == Kind.PULL)
+
+
+def test_a_log_of_one_decision(tmp_path: Path) -> None:
+    """A log that is cut right after its first pull, before which nothing has happened, replays as far as it goes."""
+    path = tmp_path / "one.jsonl"
+    simulate(Scenario(**trial_keys()), "uniform", log=path)
+    path.write_text("\n".join(path.read_text().splitlines()[:2]) + "\n")
+    result = replay(path)
+    assert (result.equal, result.rounds) == (True, 1)

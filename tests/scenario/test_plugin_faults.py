@@ -361,6 +361,15 @@ def test_a_module_whose_attributes_raise(tmp_path: Path) -> None:
         load_plugin(file)
 
 
+@pytest.mark.parametrize("error", ["SystemExit(0)", "Own()", "MemoryError()", "RecursionError()"])
+def test_a_file_that_raises_anything(tmp_path: Path, error: str) -> None:
+    """Whatever a file raises while it is loaded, also what is no `Exception`, is told with the file and the line."""
+    file = tmp_path / "odd.py"
+    file.write_text(f"class Own(BaseException): pass\nraise {error}\n")
+    with pytest.raises(PluginError, match=rf"odd\.py: line 2: {error.partition('(')[0]}.*mend the file"):
+        load_plugin(file)
+
+
 def test_rewards_of_too_few_arms(tmp_path: Path) -> None:
     """A reward model must have a model for each arm."""
     file = tmp_path / "few.py"

@@ -33,7 +33,7 @@ from tpstream.model.errors import TpstreamError
 from tpstream.model.events import COLUMN, Events, Told
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
 from tpstream.policies import POLICIES
-from tpstream.policies.base import Parameters, SharedPolicy
+from tpstream.policies.base import Parameters, SharedPolicy, told_problem
 from tpstream.policies.runner import Runner
 from tpstream.scenario.scenario import Scenario
 
@@ -95,8 +95,7 @@ def run_simpy(case: Case) -> Outcome:
 def make_runner(case: Case) -> Runner:
     """The case's policy, ready for its first round."""
     world, form = case.world, case.policy
-    problem = world.problem if form.knows_means else world.problem.without_means()
-    return Runner(form, problem, case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    return Runner(form, told_problem(form, world.problem), case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
 
 
 def run_compiled(case: Case, *, log: bool, indices: bool = True) -> Outcome:

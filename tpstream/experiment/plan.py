@@ -234,19 +234,21 @@ def list_work(plan: Plan, finished: Callable[[str, range], set[int]]) -> list[Ch
     """What is to be done, consecutive runs that lack the same policies together.
 
     Policies of several cells that share a world share its runs; `finished` tells the runs that a result key has.
+    One policy under two names is run once, unless each name has logs of its own.
     """
-    worlds: dict[str, tuple[Cell, dict[str, StudyPolicy]]] = {}
+    work, log = [], plan.options.log
+    worlds: dict[str, tuple[Cell, dict[tuple[str, str], StudyPolicy]]] = {}
     for cell in plan.cells:
         policies = worlds.setdefault(cell.world.identity, (cell, {}))[1]
-        policies.update({one.result_key: one for one in cell.policies if one.result_key not in policies})
-    work, log = [], plan.options.log
+        for one in cell.policies:
+            policies.setdefault((one.result_key, one.choice.label if log else ""), one)
     options = replace(plan.options, progress=None)  # it need not be fit to be sent to another process
     for cell, policies in worlds.values():
-        done = {key: finished(key, plan.runs) for key in policies}
+        done = {key: finished(key, plan.runs) for key, _ in policies}
         missing = {
             run: tuple(
                 one
-                for key, one in policies.items()
+                for (key, _), one in policies.items()
                 if run not in done[key] or (log and not log.path(one.choice.label, run).exists())
             )
             for run in plan.runs

@@ -8,7 +8,6 @@ another one.
 """
 
 import hashlib
-import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -162,22 +161,6 @@ def damage_told(path: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, ArithmeticError, NotImplementedError, RecursionError) as error:
         raise LogError(f"{path}: the log is damaged: {type(error).__name__}: {error}") from error
-
-
-def check_sha256(path: Path, sha256: str) -> None:
-    """Raise LogError if the bytes of a file are not those that were written."""
-    digits = sha256.encode()
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        place = data.rfind(digits)
-        with memoryview(data) as view:
-            digest = hashlib.sha256(view[:place])
-            digest.update(DIGITS)
-            digest.update(view[place + len(digits) :])
-    if place < 0 or digest.hexdigest() != sha256:
-        raise LogError(
-            f"{path}: the log is damaged: it has not the SHA-256 that its end marker tells; "
-            f"take an undamaged copy, or make the run again"
-        )
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, check_sha256, damage_told
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
 from tpstream.log.schema import Header
+from tpstream.log.wholeness import WholenessCheck
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import (
@@ -233,23 +233,32 @@ class Log(Displayed):
         needed, reader = _with_kind(names, always=kinds is not None), self.reader
         if reader.written and kinds is not None and Kind.PARTIAL not in kinds and "seq" not in names:
             reader = reader.written  # the zeros of a sparse log would be left out again
-        for columns in reader.batches(needed):
-            chosen = columns if kinds is None else _choose(columns, kinds)
-            yield {name: chosen[name] for name in names if name in chosen}
-        # Not before: whoever looks at the events has more to say about a damaged one.
-        self.verify()
+        check = self._begin_check()
+        try:
+            for columns in reader.batches(needed):
+                chosen = columns if kinds is None else _choose(columns, kinds)
+                yield {name: chosen[name] for name in names if name in chosen}
+            # Not before: whoever looks at the events has more to say about a damaged one.
+            self._finish(check)
+        finally:
+            if check is not None:
+                check.give_up()
 
     def verify(self) -> None:
         """Raise LogError if the file is not as it was written, by the SHA-256 in its end marker; looked at once."""
-        _ = self._whole
+        self._finish(self._begin_check())
 
-    @cached_property
-    def _whole(self) -> bool:
-        """Whether the file has the SHA-256 that its end marker tells; False if it tells none."""
-        if self.reader.sha256 is None:
-            return False
-        check_sha256(self.path, self.reader.sha256)
-        return True
+    def _begin_check(self) -> WholenessCheck | None:
+        """A check of the file that begins now; None if its end marker tells no SHA-256 or it was found to be whole."""
+        if self.reader.sha256 is None or "_whole" in vars(self):
+            return None
+        return WholenessCheck(self.path, self.reader.sha256)
+
+    def _finish(self, check: WholenessCheck | None) -> None:
+        """Wait for a check, and note that the file is whole."""
+        if check is not None:
+            check.finish()
+            vars(self)["_whole"] = True
 
 
 def _with_kind(names: Sequence[str], *, always: bool = False) -> Sequence[str]:

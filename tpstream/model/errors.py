@@ -118,6 +118,8 @@ class StudyError(TpstreamError):
 
 USER_RAISES = (Exception, SystemExit)
 """What user-written code may raise and a study survives: `sys.exit()` in a plug-in must not end it."""
+OURS = (KeyboardInterrupt, GeneratorExit)
+"""What passes through user-written code without being raised by it."""
 
 
 LONGEST_NAME = 200
@@ -140,9 +142,9 @@ def user_code(kind: type[TpstreamError], who: str, when: str = "") -> Iterator[N
     """
     try:
         yield
-    except TpstreamError:
+    except (TpstreamError, *OURS):
         raise
-    except USER_RAISES as error:
+    except BaseException as error:
         raise user_error(kind, who, when, error) from error
 
 

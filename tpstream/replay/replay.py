@@ -297,7 +297,9 @@ def whole_rounds(batches: Iterable[Events]) -> Iterator[Events]:
         for events in batches:
             pulls = np.flatnonzero(events.kind == Kind.PULL)
             if len(pulls):
-                yield Events.join([*waiting, events.cut(0, int(pulls[-1]))])
+                whole = Events.join([*waiting, events.cut(0, int(pulls[-1]))])
+                if len(whole):  # else the log begins with this pull
+                    yield whole
                 waiting = [events.cut(int(pulls[-1]), len(events))]
             else:
                 waiting.append(events)

@@ -23,7 +23,7 @@ from tpstream.engines.engine import Bus, Engine, open_engine
 from tpstream.log.schema import Header, write_endpoint
 from tpstream.log.writer import LogWriter
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.errors import USER_RAISES, LogError, StudyError, SubscriberError, TpstreamError, user_code
+from tpstream.model.errors import OURS, LogError, StudyError, SubscriberError, TpstreamError, user_code
 from tpstream.model.events import DETAIL_COLUMNS, Detail, Events, Kind
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.notes import logger, package_versions
@@ -419,9 +419,9 @@ def _failure_of(number: int) -> Iterator[None]:
     """Take what is raised inside as the failure of this policy, unless a log could not be written."""
     try:
         yield
-    except LogError:
+    except (LogError, *OURS):
         raise
-    except USER_RAISES as error:
+    except BaseException as error:
         raise PolicyFailure(number, error_line(error)) from error
 
 

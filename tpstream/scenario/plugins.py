@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from tpstream.log import SINKS
-from tpstream.model.errors import PluginError, did_you_mean, user_code
+from tpstream.model.errors import OURS, PluginError, did_you_mean, user_code
 from tpstream.model.registry import MODELS, Registry, installed, owner_of
 from tpstream.model.whole_files import read_whole
 from tpstream.policies import POLICIES
@@ -260,10 +260,12 @@ def _execute(file: Path, source: bytes, path: str | Path) -> ModuleType:
     try:
         # Not by the loader, which would trust the bytecode of a file that was changed within the same second.
         exec(compile(source, str(file), "exec"), vars(module))  # noqa: S102 (what the user asked for)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
         if before is not None:
             sys.modules[name] = before
+        if isinstance(error, OURS):
+            raise
         raise PluginError(f"{path}: {_describe(file, error)}; {_remedy(file, error)}") from error
     return module
 
