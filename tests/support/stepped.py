@@ -11,7 +11,7 @@ from tpstream.engines.stepping import Stepping, open_stepping
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import TpstreamError
-from tpstream.model.events import Columns, Events, Told
+from tpstream.model.events import Columns, Events
 from tpstream.model.world import World
 from tpstream.policies.base import Parameters, PythonPolicy
 

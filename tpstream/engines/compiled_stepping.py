@@ -25,6 +25,10 @@ TOLD = 7
 """The place of the cursor after those of the real loop: how many events were told, where feedback is hidden."""
 
 
+SKIP = -2
+"""Stands for an arm where a world is left as it is."""
+
+
 class Arrivals(NamedTuple):
     """What is seen of many worlds after a step of each: what has arrived since the step before, and sums of it."""
 
@@ -63,6 +67,8 @@ def step_worlds(places: Any, first: int, arms: Ints, seen: Arrivals, answer: Int
     Returns DONE, or the number of a world that needs what is in answer[0]; its arm is -1 when it goes on.
     """
     for row in range(first, arms.size):
+        if arms[row] == SKIP:
+            continue
         world = held_world(places, row)
         if arms[row] >= 0:
             world.cursor[WRITTEN] = world.cursor[TOLD] = 0
@@ -109,6 +115,7 @@ def step_real(world: HeldWorld, arm: int) -> int:
     round = cursor[ROUND]
     until = memory.times[round - 1] if round <= memory.times.size else memory.end
     answer = advance(memory, columns, cursor, until)
+    # `first` is that of this call: what was written before a call that returned early is told already.
     if memory.reveal != ALL:
         tell_shown(columns, world.told, cursor, first)
     return int(answer)

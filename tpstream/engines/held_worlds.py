@@ -23,6 +23,9 @@ WORDS = 1024
 """Numbers in a row: more than Numba's view of a world needs."""
 _make_array: Any = arrayobj.make_array
 _intrinsic: Any = extending.intrinsic
+_typeof: Any = numba.typeof
+_gep: Any = cgutils.gep_inbounds
+_BaseTuple: Any = types.BaseTuple
 _forms: dict[type, Any] = {}
 """The type that a held world has in compiled code, as soon as one was held: it is the same for all worlds."""
 
@@ -32,7 +35,7 @@ class HeldWorld(NamedTuple):
 
     memory: RealMemory
     plain: PlainMemory
-    """In the paper's world, which is quicker to step: its open pulls; it shares the blocks with `memory`. Else empty."""
+    """In the paper's world, which is quicker to step, its open pulls; the blocks are those of `memory`. Else empty."""
     columns: EventColumns
     """Every event."""
     told: EventColumns
@@ -53,10 +56,10 @@ def hold(places: Any, row: int, world: HeldWorld) -> None:
         places[row] = world
         return
     if HeldWorld not in _forms:  # to look takes long
-        _forms[HeldWorld] = numba.typeof(world)
+        _forms[HeldWorld] = _typeof(world)
     _store(places, row, world)
     if len(_store.signatures) > 1:
-        raise TypeError(f"a world of another form than those before: {numba.typeof(world)}")
+        raise TypeError(f"a world of another form than those before: {_typeof(world)}")
 
 
 def _row_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -70,10 +73,10 @@ def _put(_: Any, places: Any, row: Any, world: Any) -> Any:
     """Make the compiled code that writes Numba's view of a world to a row."""
 
     def write(context: Any, builder: Any, form: Any, value: Any, pointer: Any) -> None:
-        if isinstance(form, types.BaseTuple):
+        if isinstance(form, _BaseTuple):
             for number, member in enumerate(form):
                 part = builder.extract_value(value, number)
-                write(context, builder, member, part, cgutils.gep_inbounds(builder, pointer, 0, number))
+                write(context, builder, member, part, _gep(builder, pointer, 0, number))
         else:
             builder.store(value, pointer)
 
@@ -93,11 +96,10 @@ def _take(_: Any, places: Any, row: Any) -> Any:
     world = _forms[HeldWorld]
 
     def read(context: Any, builder: Any, form: Any, pointer: Any) -> Any:
-        if not isinstance(form, types.BaseTuple):
+        if not isinstance(form, _BaseTuple):
             return builder.load(pointer)
         members = [
-            read(context, builder, member, cgutils.gep_inbounds(builder, pointer, 0, number))
-            for number, member in enumerate(form)
+            read(context, builder, member, _gep(builder, pointer, 0, number)) for number, member in enumerate(form)
         ]
         return context.make_tuple(builder, form, members)
 

@@ -1,6 +1,6 @@
 """Steps of the SimPy engine: its environment runs until a decision is due, and goes on when it was made outside."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from simpy.events import Event

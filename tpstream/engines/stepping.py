@@ -31,10 +31,12 @@ class Stepping(Protocol):
 
     engine: Literal["compiled", "simpy"]
     bus: Bus
-    round: int
-    """The round whose decision is due; after the last one, horizon + 1."""
     time: float
-    """When that decision is due; infinite when none is due any more."""
+    """When the decision that is to be made now is due; infinite when none is due any more."""
+
+    @property
+    def round(self) -> int:
+        """Its round; after the last decision, horizon + 1."""
 
     @property
     def total(self) -> float:
@@ -105,7 +107,9 @@ class CompiledStepping:
         if first == self._published or not self.bus.names:
             return
         rows = slice(first, self._published)
-        columns = {name: read_only(column[rows]) for name, column in self._room.columns._asdict().items() if len(column)}
+        columns = {
+            name: read_only(column[rows]) for name, column in self._room.columns._asdict().items() if len(column)
+        }
         if self._room.sites is not None:
             columns["site"] = self._room.sites[columns["pull"][columns["kind"] == PULL] - 1]
         self.bus.publish(Events(**columns))
