@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     )
     from tpstream.replay.replay import Replay as Replay, replay as replay
     from tpstream.replay.what_if import WhatIf as WhatIf, what_if as what_if
+    from tpstream.run.open_world import OpenWorld as OpenWorld, open_world as open_world
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
     from tpstream.scenario.scenario import Scenario as Scenario
@@ -61,6 +62,7 @@ __all__ = [
     "Log",
     "LogCheck",
     "LogRegret",
+    "OpenWorld",
     "OperatingCharacteristics",
     "Parameters",
     "PathPrior",
@@ -92,6 +94,7 @@ __all__ = [
     "league",
     "load_plugin",
     "log_regret",
+    "open_world",
     "randomisation_test",
     "read_log",
     "read_logs",
@@ -124,6 +127,7 @@ _PUBLIC = {
     "replay.randomisation": ("RandomisationTest", "randomisation_test"),
     "replay.replay": ("Replay", "replay"),
     "replay.what_if": ("WhatIf", "what_if"),
+    "run.open_world": ("OpenWorld", "open_world"),
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),
     "scenario.scenario": ("Scenario",),

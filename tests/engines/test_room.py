@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tpstream import Scenario, simulate
-from tpstream.engines import compiled_general, compiled_real
+from tpstream.engines import compiled_general, compiled_real_room
 from tpstream.log.sinks import MemorySink
 from tpstream.model.events import Columns, Events
 
@@ -26,7 +26,7 @@ def events_of(name: str) -> Columns:
 def test_enlarged_room(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that enlarges its room again and again, from a single pull on, has the same events."""
     expected = events_of(name)
-    for module in (compiled_general, compiled_real):
+    for module in (compiled_general, compiled_real_room):
         monkeypatch.setattr(module, "SLOTS_AT_FIRST", 1)
     found = events_of(name)
     assert found.keys() == expected.keys()

@@ -1,143 +1,26 @@
 """A run of the compiled engine at real-valued times: drives its loop, and gives it memory and blocks of draws."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-
-from tpstream.engines import compiled_general_loop as shared, compiled_real_loop as loop
-from tpstream.engines.compiled_general import SLOTS_AT_FIRST, GeneralRun
-from tpstream.engines.compiled_real_memory import SIZE, SPARE, Heap, RealMemory
-from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
-from tpstream.model.arrays import Floats
-from tpstream.model.pull_rows import longer, with_longer
-from tpstream.model.reveal import REVEALS
-from tpstream.model.world import BLOCK, Stage, Timing
+from tpstream.engines import compiled_real_loop as loop
+from tpstream.engines.compiled_general import GeneralRun
+from tpstream.engines.compiled_real_room import RealRoom
+from tpstream.model.pull_rows import with_longer
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT, needs_rows
-from tpstream.timing.calendar_tables import join_tables
-from tpstream.timing.pipeline import Calendars, due_decisions, make_stages
-
-FORMS = {"moves": MOVES, "reported": CALENDAR, "queue": QUEUE}
-BY_SLOT = (
-    *("pulls", "arms", "pulled", "left", "turn", "closed", "waiting", "credited", "rewards", "due", "order"),
-    *("lost", "paid", "stage", "behind", "lags", "limits", "services", "vacant"),
-)
-"""Fields of the memory that have a row for each slot."""
 
 
-def stages_of(timing: Timing) -> tuple[Stage, ...]:
-    """All stages after the first sampled delays: the calendars that follow them directly, then the later ones."""
-    if timing.calendar is None:
-        return timing.later
-    assert isinstance(timing.calendar, Calendars)  # noqa: S101 (else `real_obstacle` would have told)
-    first = zip(timing.calendar.delays, timing.calendar.names, strict=True)
-    methods = {"moves": "apply", "reported": "reported", "queue": "service_times"}
-    rest = ((methods[stage.form], stage.delay, stage.name) for stage in timing.later)
-    return make_stages([*(("reported", delay, name) for delay, name in first), *rest])
-
-
-def factors_of(delays: Sequence[Any], times: Floats) -> Floats:
-    """By what the lags of these delays are multiplied for pulls at these times; no rows if none depends on time."""
-    if not any(hasattr(delay, "factor") for delay in delays):
-        return np.zeros((0, 0))
-    return np.array([one.factor(times) if hasattr(one, "factor") else np.ones(len(times)) for one in delays])
-
-
-class RealRun(GeneralRun):
+class RealRun(RealRoom, GeneralRun):
     """Calls the loop, and gives it what it returns for: blocks of draws, room for events, more memory."""
 
     def _load(self, *, probabilities: bool) -> Any:
         """The loop with the policy's functions inside."""
         return load_for(self._policy, loop, self._state, probabilities=probabilities).run_real
 
-    def _make_memory(self) -> Any:
-        """What the loop remembers, before the first round."""
-        problem, timing = self._world.problem, self._world.timing
-        arms, span, stages = problem.arms, problem.span, stages_of(timing)
-        moves, calendars, queues = ([one for one in stages if one.form == form] for form in FORMS)
-        names, opening = list(timing.resources), cast("dict[str, Any]", timing.opening)
-        sampled = timing.delays or timing.visit_spread
-        times, self._sites = due_decisions(self._world)
-        entries = 2 * min(problem.horizon, SLOTS_AT_FIRST) + SPARE
-        return RealMemory(
-            times=times,
-            end=np.inf if self._world.drain else float(np.nextafter(times[-1], np.inf)),
-            clock=np.zeros(1),
-            slots=np.zeros(problem.horizon, dtype=np.int64),
-            rows=0,
-            window=np.inf if timing.window is None else float(timing.window),
-            default=np.nan if timing.default is None else float(timing.default),
-            reveal=REVEALS.index(timing.reveal),
-            pool=np.empty((arms, BLOCK, span)),
-            totals=np.empty((arms, BLOCK)),
-            # One row means that all pulls have the same offsets; so a single arm gets a second, unused row.
-            offsets=np.zeros((max(arms, 2), BLOCK, span)) if sampled else timing.nominal(span).reshape(1, 1, -1),
-            missing=np.zeros((arms if sampled else 0, BLOCK, span), dtype=np.bool_),
-            block_lags=np.zeros((arms, BLOCK, len(moves), span)),
-            block_limits=np.zeros((arms, BLOCK, len(moves), span)),
-            factors=factors_of([stage.delay for stage in moves], times),
-            block_services=np.zeros((arms, BLOCK, len(queues), span)),
-            lone=timing.lone_queue,
-            used=np.full(arms, BLOCK),
-            forms=np.array([FORMS[stage.form] for stage in stages], dtype=np.int64),
-            numbers=np.array([stage.index for stage in stages], dtype=np.int64),
-            calendars=join_tables([one.table() for one in (*(stage.delay for stage in calendars), *opening.values())]),
-            resources=np.array([names.index(stage.delay.resource) for stage in queues], dtype=np.int64),
-            opening=np.array(
-                [len(calendars) + list(opening).index(n) if n in opening else -1 for n in names], np.int64
-            ),
-            free=np.array([timing.resources[name] for name in names], dtype=np.int64),
-            first=np.full(len(names), -1),
-            last=np.full(len(names), -1),
-            **self._make_slots(span, len(moves), len(queues)),
-            here=np.zeros(span, dtype=np.int64),
-            heap=Heap(np.zeros(entries), np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)),
-        )
-
-    @staticmethod
-    def _make_slots(span: int, moves: int, queues: int) -> dict[str, Any]:
-        """The fields of the memory that have a row for each slot, without rows."""
-        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(BY_SLOT, ())
-        shapes |= dict.fromkeys(("rewards", "due", "order", "lost", "paid", "stage", "behind"), (span,))
-        shapes |= {"lags": (moves, span), "limits": (moves, span), "services": (queues, span)}
-        floats = {"pulled", "credited", "rewards", "due", "lags", "limits", "services"}
-        flags = {"closed", "waiting", "lost", "paid"}
-        types = {name: np.float64 if name in floats else np.bool_ if name in flags else np.int64 for name in shapes}
-        return {name: np.zeros((0, *shape), dtype=types[name]) for name, shape in shapes.items()}
-
-    def _refill(self, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
-        block, memory = self._reader.next_block(arm), self._memory
-        first = BLOCK - len(block)
-        memory.used[arm] = first
-        memory.pool[arm, first:] = block.rewards
-        memory.totals[arm, first:] = block.totals
-        if block.schedule is not None:
-            memory.offsets[arm, first:] = block.schedule.offsets
-            memory.missing[arm, first:] = block.schedule.lost
-        if block.later is not None:
-            memory.block_lags[arm, first:] = block.later.lags.swapaxes(0, 1)
-            memory.block_limits[arm, first:] = block.later.limits.swapaxes(0, 1)
-            memory.block_services[arm, first:] = block.later.services.swapaxes(0, 1)
-
-    def _make_room(self) -> None:
-        """Add slots for open pulls, or room on the heap, whatever is used up."""
-        memory, cursor = self._memory, self._cursor
-        if cursor[shared.SLOTS] == 0:
-            self._add_slots(len(memory.pulls))
-        if len(memory.heap.time) - cursor[SIZE] < SPARE:
-            more = len(memory.heap.time)
-            self._memory = self._memory._replace(heap=Heap(*(longer(rows, more) for rows in memory.heap)))
-
     def _add_slots(self, more: int) -> None:
-        """Room for more open pulls."""
-        memory, cursor = self._memory, self._cursor
-        count = len(memory.pulls)
-        self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in BY_SLOT})
-        free = cursor[shared.SLOTS]
-        self._memory.vacant[free : free + more] = np.arange(count, count + more)
-        cursor[shared.SLOTS] += more
-        self._state = with_longer(self._state, self._per_slot, count + more)
+        """Room for more open pulls, in the memory and in the policy's state."""
+        super()._add_slots(more)
+        rows = len(self._memory.pulls)
+        self._state = with_longer(self._state, self._per_slot, rows)
         if needs_rows(self._subscriptions):
-            self._subscriptions = with_longer(self._subscriptions, PER_SLOT, count + more)
+            self._subscriptions = with_longer(self._subscriptions, PER_SLOT, rows)

@@ -1,6 +1,6 @@
 """The choice of an engine, and what engines have in common: the bus, which hands events to subscribers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import lru_cache
@@ -169,11 +169,11 @@ def obstacle(form: PolicyForm, timing: Timing, *, paused: bool = False) -> str |
     return timing_obstacle(timing, paused=paused)
 
 
-def timing_obstacle(timing: Timing, *, paused: bool = False) -> str | None:
-    """What in a world's timing the compiled engine cannot serve, or None."""
+def timing_obstacle(timing: Timing, *, paused: bool = False, stepped: bool = False) -> str | None:
+    """What in a world's timing the compiled engine cannot serve, or None; `stepped`: decisions are made outside."""
     if timing.process is not None:
         return f"{timing.process_name} is a process on SimPy's timeline"
-    if at_whole_rounds(timing) and not paused:
+    if at_whole_rounds(timing) and not paused and not stepped:
         return None
     calendars = [(stage.delay, stage.name) for stage in timing.later if stage.form == "reported"]
     if timing.calendar is not None:
@@ -181,19 +181,24 @@ def timing_obstacle(timing: Timing, *, paused: bool = False) -> str | None:
     for calendar, name in calendars:
         if not hasattr(calendar, "table"):
             when = "where feedback is hidden" if timing.reveal != "all" else "for times that are not whole rounds"
-            when = "in a trial with looks" if paused else when
+            when = "in a trial with looks" if paused else "step by step" if stepped else when
             return f"{name} is written in Python, which compiled code cannot call {when}"
     return None
 
 
 def select(name: str, form: PolicyForm, timing: Timing, *, paused: bool = False) -> Literal["compiled", "simpy"]:
     """The engine for this policy and timing; raises EngineError if one asked for by name cannot serve."""
+    return choose(name, lambda: obstacle(form, timing, paused=paused))
+
+
+def choose(name: str, find_obstacle: Callable[[], str | None]) -> Literal["compiled", "simpy"]:
+    """The engine that is meant: the compiled one where nothing speaks against it, unless SimPy is asked for."""
     if name not in get_args(EngineName):
         known = get_args(EngineName)
         raise EngineError(f"unknown engine {name!r}{did_you_mean(name, known)}; use one of {', '.join(known)}")
     if name == "simpy":
         return "simpy"
-    reason = obstacle(form, timing, paused=paused)
+    reason = find_obstacle()
     if reason is None:
         return "compiled"
     if name == "compiled":

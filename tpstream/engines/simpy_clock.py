@@ -15,7 +15,7 @@ RELEASE, ARRIVAL = 2, 2 + 2**56
 """The priorities of what happens at queues are these plus a number that sorts by pull and part: first all parts that
 were served leave, then parts join. So who is first in a queue does not depend on the order in which events were put on
 SimPy's timeline. A turn that a resource grants is an event of SimPy's own priority: the service begins at once."""
-DECISION, DELIVERY, CLOSING, END = -1, 2**58, 2**58 + 1, 2**58 + 2
+STOP, DECISION, DELIVERY, CLOSING, END = -2, -1, 2**58, 2**58 + 1, 2**58 + 2
 """Priorities of events at one time, lowest first. SimPy's own are 0 and 1: users' processes run after the decision."""
 
 
@@ -52,10 +52,14 @@ class Timeline(simpy.Environment):
     def moment(self, time: float, priority: int) -> Event:
         """A new event at exactly this time."""
         event = Event(self)
+        self.put(event, time, priority)
+        return event
+
+    def put(self, event: Event, time: float, priority: int) -> None:
+        """Let an event that waits for nothing else happen at exactly this time."""
         event._ok, event._value = True, None  # noqa: SLF001 (as simpy.Timeout does: triggered, waiting for its time)
         self._queue: list[Any]
         heappush(self._queue, (time, priority, next(self._eid), event))
-        return event
 
     def tick(self, time: float) -> Event:
         """The one event of this time, at which everything due then is delivered."""

@@ -11,7 +11,7 @@ from simpy.events import Event
 
 from tpstream.engines.draws import IMPUTED, Draws, DrawsReader, Pull
 from tpstream.engines.engine import Bus, announced
-from tpstream.engines.simpy_clock import DECISION, END, Timeline
+from tpstream.engines.simpy_clock import DECISION, END, STOP, Timeline
 from tpstream.engines.simpy_events import EventBuffer
 from tpstream.engines.simpy_process import ProcessPull
 from tpstream.engines.simpy_queues import QueuedPull
@@ -195,6 +195,9 @@ class SimpyEngine:
             if not self._recruits:
                 break
             self._publish(self._round)
+            outside = self._wait_for_decision()
+            if outside is not None:
+                yield outside
             try:
                 if set_clock is not None:
                     set_clock(time)
@@ -220,6 +223,10 @@ class SimpyEngine:
         yield from self._pause_until(np.inf)
         yield self._timeline.moment(max(time, self._timeline.now), END)
         self._stop()
+
+    def _wait_for_decision(self) -> Event | None:
+        """What happens when somebody outside has decided; None: the policy is asked at once."""
+        return None
 
     def _pause_until(self, time: float) -> Process:
         """Make every pause that comes before this time, each after all else at its own time."""
@@ -308,9 +315,9 @@ class SimpyEngine:
             self._stop()
 
     def _stop(self) -> None:
-        """Make SimPy return to `round_batches`."""
+        """Make SimPy return to its caller, before anything else happens at this time."""
         pause, self._pause = self._pause, self._timeline.event()
-        pause.succeed()
+        self._timeline.put(pause, self._timeline.now, STOP)
 
     def _pass_time(self, until: Event | None = None) -> None:
         """Let SimPy run; before an error is raised, the events so far go to the bus."""

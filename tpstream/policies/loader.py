@@ -106,6 +106,16 @@ def _load_shared(source: ModuleType) -> ModuleType:
     return _load_copy("shared", source, {})
 
 
+@lru_cache(maxsize=16)
+def load_without_policy(source: ModuleType) -> Any:
+    """A copy of a module of loops that call no policy, with the functions of its `SHARED` module inside."""
+    module = _load_copy("shared", source, {})
+    functions = _own_functions(_load_shared(source.SHARED), {})
+    for name in functions.keys() & vars(module).keys():
+        setattr(module, name, functions[name])
+    return module
+
+
 def _own_functions(module: ModuleType, replaced: dict[str, Any]) -> dict[str, Any]:
     """The functions that a module of loops defines itself, besides those that are replaced."""
     return {

@@ -289,22 +289,29 @@ def start_run(
     for name, subscriber in measures.subscribers if measures is not None else ():
         engine.bus.subscribe(name, subscriber)
     if path is None and not options.sinks:
-        _attach(watched, engine, reader, trial)
+        _let_watch(watched, engine, reader, trial)
         return StartedRun(_batches(engine, trial, choice), reported, watched)
     header = make_header(scenario, choice, world.seed, world.run, details)
     pulls_only = Bus()
-    if path is not None and options.log is not None:
-        writer = stack.enter_context(LogWriter(path, header, format=options.log.format, force=options.log.force))
-        (pulls_only if "pulls" in details else engine.bus).subscribe(f"log {path}", writer)
-    for sink in options.sinks:
-        stack.enter_context(_subscribed(sink, engine.bus, header))
-    _attach(watched, engine, reader, trial)
+    attach(engine.bus, header, options, path, stack, log_bus=pulls_only if "pulls" in details else None)
+    _let_watch(watched, engine, reader, trial)
     batches = _batches(engine, trial, choice)
     if not pulls_only.names:
         return StartedRun(batches, reported, watched)
     # The engine has asked the arrival process of its world already, and a user-written one may have changed by that.
     fresh = world if trial is not None else replace(world, timing=scenario.build_timing())
     return StartedRun(_publish_pulls(fresh, batches, pulls_only), reported, watched)
+
+
+def attach(
+    bus: Bus, header: Header, options: RunOptions, path: Path | None, stack: ExitStack, log_bus: Bus | None = None
+) -> None:
+    """Subscribe the log, if `path` names one, to its own bus or this one, and the sinks; the stack closes them."""
+    if path is not None and options.log is not None:
+        writer = stack.enter_context(LogWriter(path, header, format=options.log.format, force=options.log.force))
+        (bus if log_bus is None else log_bus).subscribe(f"log {path}", writer)
+    for sink in options.sinks:
+        stack.enter_context(_subscribed(sink, bus, header))
 
 
 def _open_trial(scenario: Scenario, world: World) -> "TrialRun | None":
@@ -321,7 +328,7 @@ def _batches(engine: Engine, trial: "TrialRun | None", choice: PolicyChoice) -> 
     return engine.round_batches() if trial is None else trial.start(engine, choice.label)
 
 
-def _attach(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader, trial: "TrialRun | None") -> None:
+def _let_watch(watched: "WatchedRun | None", engine: Engine, reader: DrawsReader, trial: "TrialRun | None") -> None:
     """Let a page watch the run, if there is one; after all others, since they decide whether there are events."""
     if watched is not None:
         watched.attach(engine, reader, looks=trial is not None)
