@@ -13,6 +13,7 @@ TpstreamError
  ├─ PluginError        a plug-in cannot be loaded, or is not what it says
  ├─ FigureError        a figure cannot be drawn or written
  ├─ PageError          a page cannot be written
+ ├─ ServiceError       a service cannot be started, or refused what it was asked
  └─ StudyError         runs of a study failed, or its folder holds another study
 
 What user-written code raises goes through `user_code`, which names whose code it was and what it was doing.
@@ -110,6 +111,14 @@ class FigureError(TpstreamError):
 
 class PageError(TpstreamError):
     """A page cannot be written."""
+
+
+class ServiceError(TpstreamError):
+    """A service cannot be started, cannot be reached, or refused a request; `status` is that of HTTP, if it answered."""
+
+    def __init__(self, message: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class StudyError(TpstreamError):
