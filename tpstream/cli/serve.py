@@ -34,13 +34,13 @@ def serve(
     found = ServiceConfig.load(config)
     if check:
         rows = [
-            {"experiment": one.name, "policy": one.policy, "log": str(found.folders[one.name]), "token": one.token}
+            {"experiment": one.name, "policy": one.policy, "log": f"{found.logs[one.name]}.jsonl", "token": one.token}
             for one in found.keys.experiments
         ]
         if output.as_json:
             print_json({"host": found.keys.host, "port": found.keys.port, "experiments": rows})
         else:
-            say(f"{config}: fine; {found.keys.host}:{found.keys.port}, {', '.join(found.folders)}")
+            say(f"{config}: fine; {found.keys.host}:{found.keys.port}, {', '.join(found.logs)}")
         return
     try:
         from tpstream.serve.server import Server

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, Tag, ValidationError, field_validator, model_validator
 
 from tpstream.model.errors import ServiceError
-from tpstream.model.limits import LONGEST_SPAN, MOST_ARMS
+from tpstream.model.limits import LONGEST_SPAN, MOST_ARMS, MOST_ROUNDS
 from tpstream.model.whole_files import read_whole
 from tpstream.policies.base import WORDS
 from tpstream.scenario.files import read_toml
@@ -55,9 +55,12 @@ class Experiment(_Keys):
     arms: tuple[str, ...] = Field(description="the names of the options")
     span: int = Field(ge=1, le=LONGEST_SPAN, description="parts in which a decision pays")
     window: Duration | None = Field(None, description='how long a decision is waited for, e.g. 60 or "60d"')
-    unit: Duration = Field(1.0, description='how long a part is: seconds, or e.g. "1d"')
+    unit: Duration | None = Field(None, description='how long a unit of time is: seconds, or e.g. "1d" or "day"')
     groups: int | None = Field(None, ge=1, description="groups of parts that pay alike")
     maxima: tuple[float, ...] | None = Field(None, description="the most that a decision can pay, for each arm")
+    signed: bool = Field(default=False, description="whether amounts may be negative, such as refunds")
+    currency: str | None = Field(None, pattern=r"^\S{1,8}$", description='what amounts are paid in, e.g. "EUR"')
+    horizon: int | None = Field(None, ge=1, le=MOST_ROUNDS, description="how many decisions there are at most")
     seed: int = Field(0, ge=0, description="of all random numbers")
     run: int = Field(0, ge=0, description="the number of the run: another one has other random numbers")
     clock: Literal["server", "caller"] = Field("server", description="who says what time it is")
@@ -97,8 +100,8 @@ class Experiment(_Keys):
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """How the decider is opened, besides its folder."""
-        given = self.model_dump(exclude={"name", "log", "token_file", "token_environment"})
+        """How the decider is opened, besides its place; what is not configured is left to it."""
+        given = self.model_dump(exclude={"name", "log", "token_file", "token_environment"}, exclude_unset=True)
         return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
 
 
@@ -130,18 +133,18 @@ class ServiceKeys(_Keys):
 
 @dataclass(frozen=True, repr=False)
 class ServiceConfig:
-    """A configuration that was read: the keys, the folder of every log, and the tokens.
+    """A configuration that was read: the keys, the place of every log, and the tokens.
 
     Its text does not show the tokens.
     """
 
     keys: ServiceKeys
-    folders: Mapping[str, Path]
-    """The folder of the log of every experiment, by its name."""
+    logs: Mapping[str, Path]
+    """The place of the log of every experiment, without its ending, by the name of the experiment."""
     tokens: Mapping[str, str | None]
 
     def __repr__(self) -> str:
-        return f"ServiceConfig of {', '.join(self.folders)}"
+        return f"ServiceConfig of {', '.join(self.logs)}"
 
     @staticmethod
     def load(path: str | Path) -> "ServiceConfig":
@@ -156,7 +159,7 @@ class ServiceConfig:
             found: ServiceKeys = read(ServiceKeys, plain(keys))
         except ValidationError as error:
             raise ServiceError(f"{source}: {describe_error(error, _fields_at)}") from None
-        folders = {one.name: folder / (one.log or f"logs/{one.name}") for one in found.experiments}
+        logs = {one.name: folder / (one.log or f"logs/{one.name}") / one.name for one in found.experiments}
         tokens = {one.name: _token(one, folder, source) for one in found.experiments}
         open_to_all = [name for name, token in tokens.items() if token is None]
         if open_to_all and not is_loopback(found.host):
@@ -164,7 +167,7 @@ class ServiceConfig:
                 f"{source}: host: {found.host} can be reached from other machines, and {', '.join(open_to_all)} "
                 "has no token; add token_file or token_environment, or listen at 127.0.0.1"
             )
-        return ServiceConfig(found, folders, tokens)
+        return ServiceConfig(found, logs, tokens)
 
 
 def is_loopback(host: str) -> bool:

@@ -60,14 +60,17 @@ class Metrics:
             self.sizes.add(requests)
 
 
+STATE = ("events", "decisions", "open", "bytes", "keys")
+"""Numbers of a decider's state."""
 HELP = {
     "tpstream_requests_total": ("counter", "HTTP requests by path and status"),
     "tpstream_request_seconds": ("histogram", "from a request's headers to its answer"),
     "tpstream_write_seconds": ("histogram", "for handling requests together, with their flush to the disk"),
     "tpstream_written_together": ("histogram", "decisions and deliveries that shared a flush"),
     "tpstream_waiting": ("gauge", "decisions and deliveries that wait"),
-    "tpstream_events": ("gauge", "numbers of the experiment, by name"),
-    "tpstream_pulls": ("gauge", "decisions for each arm"),
+    "tpstream_count": ("gauge", "numbers of the experiment: of events, of each kind, of what was refused or late"),
+    "tpstream_decisions": ("counter", "decisions for each arm"),
+    "tpstream_credited": ("gauge", "what was credited to each arm"),
 }
 """Type and meaning of every metric."""
 
@@ -89,9 +92,13 @@ def exposition(rows: Mapping[str, tuple[Metrics, int, Mapping[str, Any]]]) -> st
         for metric, histogram in histograms.items():
             found[metric].extend(histogram.lines(metric, label))
         found["tpstream_waiting"].append(f"tpstream_waiting{{{label}}} {waiting}")
-        for key, value in state.items():
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                found["tpstream_events"].append(f'tpstream_events{{{label},name="{_escaped(key)}"}} {value}')
+        numbers = {key: state[key] for key in STATE} | state["kinds"] | state["counts"]
+        for key, value in numbers.items():
+            found["tpstream_count"].append(f'tpstream_count{{{label},of="{_escaped(key)}"}} {value}')
+        for arm in state["arms"]:
+            of_arm = f'{label},arm="{_escaped(arm["name"])}"'
+            found["tpstream_decisions"].append(f"tpstream_decisions{{{of_arm}}} {arm['decisions']}")
+            found["tpstream_credited"].append(f"tpstream_credited{{{of_arm}}} {arm['credited']}")
     lines: list[str] = []
     for metric, (kind, meaning) in HELP.items():
         if found[metric]:

@@ -20,12 +20,12 @@ from structlog.typing import FilteringBoundLogger
 from tpstream.model.errors import ServiceError
 from tpstream.model.notes import VERBOSE, as_fields
 from tpstream.serve.access import Door, Hosts, Rate
-from tpstream.serve.config import ServiceConfig, is_loopback
+from tpstream.serve.config import Experiment, ServiceConfig, is_loopback
 from tpstream.serve.decider import Decider
 from tpstream.serve.metrics import Metrics
 from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
-from tpstream.serve.service import Served, Service
+from tpstream.serve.service import Served, Service, decider_facts
 from tpstream.serve.worker import Worker
 
 BACKLOG = 2_048
@@ -77,10 +77,8 @@ class Server:
             stack.callback(self.socket.close)
             deciders = {}
             for one in self._keys.experiments:
-                folder = self._config.folders[one.name]
-                deciders[one.name] = Decider.open(folder, **one.keywords)
+                deciders[one.name] = self._open(one)
                 stack.callback(deciders[one.name].close)
-                self._log.info("opened", experiment=one.name, policy=one.policy, log=str(deciders[one.name].path))
             _allow_files(self._keys.limits.connections + SPARE_FILES)
             with _short_collections(), _short_turns(), asyncio.Runner(loop_factory=_new_loop) as runner:
                 runner.run(self._serve(deciders, started))
@@ -110,6 +108,30 @@ class Server:
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+    def _open(self, experiment: Experiment) -> Decider:
+        """The decider of an experiment, new or where it was."""
+        decider = Decider.open(self._config.logs[experiment.name], **experiment.keywords)
+        facts = decider_facts(decider.header)
+        for name in sorted(experiment.model_fields_set & facts.keys() - {"policy", "arms", "span"}):
+            asked = experiment.keywords[name]
+            if name != "window" and facts[name] != asked:
+                decider.close()
+                raise ServiceError(
+                    f"{decider.path}: {name} is {facts[name]!r}, and {asked!r} in the configuration; correct it there, or "
+                    "begin another log"
+                )
+        state = decider.state()
+        self._log.info(
+            "opened",
+            experiment=experiment.name,
+            policy=state["policy"],
+            decisions=state["decisions"],
+            log=str(decider.path),
+        )
+        for note in decider.recovery.notes:
+            self._log.warning("the log was mended", experiment=experiment.name, reason=note)
+        return decider
 
     async def _serve(self, deciders: dict[str, Decider], started: Callable[[], None]) -> None:
         limits = self._keys.limits

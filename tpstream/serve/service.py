@@ -17,7 +17,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from tpstream.model.errors import TpstreamError
+from tpstream.log.schema import Header
+from tpstream.model.errors import DeciderError, TpstreamError
 from tpstream.serve.access import Door, Headers, Hosts, Rate
 from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
 from tpstream.serve.config import Limits
@@ -46,8 +47,12 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 SWITCH = msgspec.json.Decoder(Switch)
 
 
-class SteadyDecider(Protocol):
+class Settled(Protocol):
     """What the service needs of a decider, besides what its worker does."""
+
+    @property
+    def header(self) -> Header:
+        """The header of its log."""
 
     def state(self) -> dict[str, Any]:
         """The numbers of the experiment."""
@@ -61,12 +66,20 @@ class Served:
     """One experiment: its decider, and who may ask it how often."""
 
     name: str
-    decider: SteadyDecider
+    decider: Settled
     worker: Worker
     door: Door
     rate: Rate
     metrics: Metrics
     page: LogPage
+
+
+def decider_facts(header: Header) -> dict[str, Any]:
+    """What a decider was opened with, by the names of the configuration."""
+    names = ("kind", "parameters", "arms", "span", "window", "groups", "maxima", "signed", "seed", "run", "horizon", "currency")
+    own = ("clock", "silence", "tolerance", "minimum_probability", "random_share")
+    found = {name: getattr(header, name) for name in names}
+    return found | {name: getattr(header.decider, name) for name in own}
 
 
 Action = Callable[[Served, "Call"], Awaitable[None]]
@@ -242,7 +255,10 @@ class Service:
 
     async def _state(self, experiment: Served, call: Call) -> None:
         state = await self._waited(experiment.worker.call(experiment.decider.state))
-        await respond(call.send, HTTPStatus.OK, encode({**state, "waiting": experiment.worker.waiting}))
+        facts = decider_facts(experiment.decider.header)
+        await respond(
+            call.send, HTTPStatus.OK, encode({**state, "waiting": experiment.worker.waiting, "settings": facts})
+        )
 
     async def _page(self, experiment: Served, call: Call) -> None:
         """The live page; the token of its address goes into a cookie, and away from the address."""
@@ -297,10 +313,12 @@ class Service:
             raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests per second", "ask again later")
         try:
             replies: list[Reply] = await self._waited(experiment.worker.ask(requests))
-        except TpstreamError as error:
-            raise RefusedError(
-                HTTPStatus.INSUFFICIENT_STORAGE, str(error), "make room on the disk, then send it again", reason="full"
-            ) from None
+        except DeciderError as error:
+            if error.reason == "full":
+                remedy = "make room on the disk, then send it again"
+                raise RefusedError(HTTPStatus.INSUFFICIENT_STORAGE, str(error), remedy, reason="full") from None
+            remedy = "see the log of the service"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason="failed") from None
         return replies
 
     async def _waited(self, answer: Awaitable[Any]) -> Any:
