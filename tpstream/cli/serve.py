@@ -2,15 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tpstream.cli.app import command
-from tpstream.cli.options import OutputFlags, flag
-from tpstream.cli.output import print_json
+from tpstream.cli.options import LiveFlags, OutputFlags, RunFlags, ServiceFlags, flag
+from tpstream.cli.output import print_json, show_progress
 from tpstream.cli.terminal import say
 from tpstream.model.errors import ServiceError
+
+if TYPE_CHECKING:
+    from tpstream.cli.study import SingleFlags
 
 NOTE = "Exit codes: 0 after SIGTERM or Ctrl-C, when all that was taken is on the disk; 2 if it cannot start."
 
@@ -58,3 +61,32 @@ def _print_address(url: str, output: OutputFlags) -> None:
     elif not output.quiet:
         say(f"listening at {url}")
     sys.stdout.flush()
+
+
+def rehearse_against(
+    study: "SingleFlags", options: RunFlags, live: LiveFlags, service: ServiceFlags, output: OutputFlags
+) -> None:
+    """Let a service decide for a scenario, and print whether it decides as the simulation does."""
+    from tpstream.serve.client import Client
+    from tpstream.serve.rehearsal import rehearse
+
+    scenario = study.load()
+    policies = study.policies or [policy.name for policy in scenario.policies]
+    if len(policies) != 1 or study.runs != 1:
+        raise typer.BadParameter("--against is about one policy and one run; name the policy with -p")
+    if options != RunFlags() or live.live:
+        raise typer.BadParameter("--against goes without --engine, --log, --sink, --debug and --live: the service has a log")
+    with (
+        Client(str(service.against), token_file=service.token_file) as client,
+        show_progress(scenario.name, show=output.progress) as progress,
+    ):
+        if progress is not None:
+            progress.expect(scenario.horizon)
+        result = rehearse(scenario, policies[0], client, seed=study.seed, progress=progress)
+    if output.as_json:
+        print_json(result.as_dict())
+    else:
+        for line in result.lines():
+            say(line)
+    if not result.equal:
+        raise typer.Exit(1)

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -25,6 +26,7 @@ from tpstream.serve.decider import Decider
 from tpstream.serve.metrics import Metrics
 from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
+from tpstream.serve.requests import Decide, Decision, Deliver
 from tpstream.serve.service import Served, Service, decider_facts
 from tpstream.serve.worker import Worker
 
@@ -111,6 +113,7 @@ class Server:
 
     def _open(self, experiment: Experiment) -> Decider:
         """The decider of an experiment, new or where it was."""
+        _compile(experiment)
         decider = Decider.open(self._config.logs[experiment.name], **experiment.keywords)
         facts = decider_facts(decider.header)
         for name in sorted(experiment.model_fields_set & facts.keys() - {"policy", "arms", "span"}):
@@ -272,6 +275,17 @@ def _short_turns() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+def _compile(experiment: Experiment) -> None:
+    """Decide in a log that is thrown away, so that all that is compiled is there before the first request."""
+    given: dict[str, Any] = {**experiment.keywords, "snapshot_every": None}
+    with TemporaryDirectory() as folder, Decider.open(f"{folder}/log", **given) as decider:
+        for number in range(1, 3):
+            at = float(number) if decider.header.decider and decider.header.decider.clock == "caller" else None
+            [decision] = decider.handle([Decide(key=f"decision-{number}", at=at)])
+            if isinstance(decision, Decision):
+                decider.handle([Deliver(token=decision.token, amount=0.0, key=f"payment-{number}", at=at)])
 
 
 def _listen(host: str, port: int) -> socket.socket:
