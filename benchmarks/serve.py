@@ -81,7 +81,9 @@ class Caller(asyncio.Protocol):
             path, body = b"deliver", b'{"token":"%s","amount":0.25,"key":"%s"}' % (self.token, key)
         else:
             path, body = b"decide", b'{"key":"%s"}' % key
-        head = b"POST /%s HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        head = (
+            b"POST /%s HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        )
         self.began = time.perf_counter()
         self.transport.write(head % (path, self.transport.get_extra_info("peername")[1], len(body)) + body)
 
@@ -111,7 +113,9 @@ async def load(port: int, seconds: float, connections: int) -> list[float]:
     callers = []
     for number in range(connections):
         run = os.getpid() * 1_000_000 + time.monotonic_ns() // 1000 % 1_000_000
-        _, caller = await loop.create_connection(lambda number=number, run=run: Caller(run + number, end, found), "127.0.0.1", port)
+        _, caller = await loop.create_connection(
+            lambda number=number, run=run: Caller(run + number, end, found), "127.0.0.1", port
+        )
         callers.append(caller)
     await asyncio.gather(*(caller.done for caller in callers))
     return found

@@ -57,7 +57,9 @@ def serving(folder: Path, *experiments: Mapping[str, Any], **keys: Any) -> Itera
 
 
 @contextmanager
-def served_process(folder: Path, *experiments: Mapping[str, Any], **keys: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served_process(
+    folder: Path, *experiments: Mapping[str, Any], **keys: Any
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command `tpstream serve` in a process of its own, and its address; it is killed if it is still there."""
     given = {"port": 0, "experiments": [dict(one) for one in experiments or (SHOP,)], **keys}
     config = folder / "service.toml"

@@ -75,7 +75,9 @@ def rehearse_against(
     if len(policies) != 1 or study.runs != 1:
         raise typer.BadParameter("--against is about one policy and one run; name the policy with -p")
     if options != RunFlags() or live.live:
-        raise typer.BadParameter("--against goes without --engine, --log, --sink, --debug and --live: the service has a log")
+        raise typer.BadParameter(
+            "--against goes without --engine, --log, --sink, --debug and --live: the service has a log"
+        )
     with (
         Client(str(service.against), token_file=service.token_file) as client,
         show_progress(scenario.name, show=output.progress) as progress,

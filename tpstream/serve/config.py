@@ -26,7 +26,9 @@ RESERVED = ("decide", "deliver", "state", "switch", "events", "healthz", "metric
 """Names that paths of the service begin with."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 MOST_EXPERIMENTS = 1_000
-Duration = Annotated[Annotated[float, Field(gt=0, allow_inf_nan=False), Tag("(number)")] | Annotated[str, Tag("(word)")], WORDS]
+Duration = Annotated[
+    Annotated[float, Field(gt=0, allow_inf_nan=False), Tag("(number)")] | Annotated[str, Tag("(word)")], WORDS
+]
 """A number of units, or a text such as "60d"."""
 
 

@@ -95,7 +95,12 @@ class LimitedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, why: str, remedy: str) -> None:
         """Answer in place of the application, and close the connection."""
         body = msgspec.json.encode({"error": why, "remedy": remedy})
-        phrase = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}[status]
+        phrase = {
+            400: "Bad Request",
+            408: "Request Timeout",
+            431: "Request Header Fields Too Large",
+            503: "Service Unavailable",
+        }[status]
         head = (
             f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
             "connection: close\r\n\r\n"

@@ -310,7 +310,9 @@ def _allow_files(number: int) -> None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (number if hard == resource.RLIM_INFINITY else min(number, hard), hard))
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (number if hard == resource.RLIM_INFINITY else min(number, hard), hard)
+        )
 
 
 def _new_loop() -> Any:

@@ -76,7 +76,20 @@ class Served:
 
 def decider_facts(header: Header) -> dict[str, Any]:
     """What a decider was opened with, by the names of the configuration."""
-    names = ("kind", "parameters", "arms", "span", "window", "groups", "maxima", "signed", "seed", "run", "horizon", "currency")
+    names = (
+        "kind",
+        "parameters",
+        "arms",
+        "span",
+        "window",
+        "groups",
+        "maxima",
+        "signed",
+        "seed",
+        "run",
+        "horizon",
+        "currency",
+    )
     own = ("clock", "silence", "tolerance", "minimum_probability", "random_share")
     found = {name: getattr(header, name) for name in names}
     return found | {name: getattr(header.decider, name) for name in own}
@@ -110,9 +123,7 @@ class Service:
         Is told of every request, at the level "debug".
     """
 
-    def __init__(
-        self, experiments: Iterable[Served], limits: Limits, hosts: Hosts, log: FilteringBoundLogger
-    ) -> None:
+    def __init__(self, experiments: Iterable[Served], limits: Limits, hosts: Hosts, log: FilteringBoundLogger) -> None:
         self.experiments = {one.name: one for one in experiments}
         self._limits, self._hosts, self._log = limits, hosts, log
         self.stopping = False
@@ -174,7 +185,13 @@ class Service:
         await respond(call.send, HTTPStatus.OK, body, kind)
 
     async def _enter(
-        self, path: str, action: Action, looks: bool, scope: Scope, receive: Receive, send: Send  # noqa: FBT001
+        self,
+        path: str,
+        action: Action,
+        looks: bool,
+        scope: Scope,
+        receive: Receive,
+        send: Send,  # noqa: FBT001
     ) -> None:
         """Do something for an experiment, if the request may ask for it; count the answer."""
         began = time.perf_counter()
@@ -247,7 +264,9 @@ class Service:
     async def _switch(self, experiment: Served, call: Call) -> None:
         found = _decoded(SWITCH, await self._body(call))
         try:
-            await self._waited(experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason)))
+            await self._waited(
+                experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason))
+            )
         except TpstreamError as error:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), "name an arm, or null") from None
         self._log.warning("switched", experiment=experiment.name, arm=found.arm, reason=found.reason)
@@ -337,7 +356,9 @@ class Service:
         kind = call.headers.get(b"content-type", b"")
         if kind.partition(b";")[0].strip().lower() != b"application/json":
             raise RefusedError(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body is not said to be JSON", "send Content-Type: application/json"
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "the body is not said to be JSON",
+                "send Content-Type: application/json",
             )
         length = call.headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._limits.body:
@@ -397,7 +418,10 @@ def _decoded(decoder: Any, body: bytes) -> Any:
         ) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise RefusedError(
-            HTTPStatus.BAD_REQUEST, f"the body is not JSON: {_small(str(error))}", "send a JSON object", reason="no-json"
+            HTTPStatus.BAD_REQUEST,
+            f"the body is not JSON: {_small(str(error))}",
+            "send a JSON object",
+            reason="no-json",
         ) from None
 
 
