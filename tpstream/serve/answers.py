@@ -60,7 +60,7 @@ class Answers:
         self._identity = self._settings.identity.encode()
         self._clock = ServerClock(header) if self._settings.clock == "server" else None
         self.counts: Counter[str] = Counter()
-        """Since the log was opened: repeated and refused requests, moved and early ones, and credits above a maximum."""
+        """Since the log was opened: repeated, refused and early requests, and credits above a maximum."""
 
     def use(self, state: LiveState) -> None:
         """Go on with another state."""
