@@ -100,7 +100,7 @@ class NewLog:
                 raise DeciderError(f"{name}: {word!r}; use {' or '.join(words)}")
         if self.minimum_probability * len(self.arms) > 1:
             raise DeciderError(
-                f"minimum_probability: {self.minimum_probability:g} for each of {len(self.arms)} arms is more than 1; use "
+                f"minimum_probability: {self.minimum_probability:g} each for {len(self.arms)} arms is over 1; use "
                 f"at most {1 / len(self.arms):g}"
             )
 
