@@ -11,7 +11,7 @@ import pytest
 from deciders import shop
 
 from tpstream import Decider, DeciderError, read_log, replay
-from tpstream.serve.requests import Decide, Deliver
+from tpstream.serve.requests import Decide, Lost
 from tpstream.serve.snapshot import snapshot_path
 
 
@@ -91,6 +91,7 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         expected = busy(decider, 0, 30)
     with shop(tmp_path, random_share=0.3, snapshot_every=snapshot_every) as decider:
         arms = busy(decider, 0, 10)
+        token = decider.decide("9").token
         size, write = decider.path.stat().st_size, decider._journal._file.write
         full = [True]
 
@@ -104,7 +105,7 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(decider._journal, "_file", Limited(decider._journal._file, limited))
         for _ in range(3):
             with pytest.raises(DeciderError, match="No space left") as caught:
-                decider.handle([Decide(key="10", at=10.0), Deliver(token="x", amount=1.0, key="y")])
+                decider.handle([Decide(key="10", at=10.0), Lost(token=token, part=2)])
             assert caught.value.reason == "full"
             assert decider.path.stat().st_size == size
         full[0] = False

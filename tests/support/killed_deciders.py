@@ -1,4 +1,4 @@
-"""A program that kills a decider again and again: killed_deciders.py FOLDER KILLS; it prints what is bad, if anything is.
+"""A program that kills a decider again and again: killed_deciders.py FOLDER KILLS; it prints what is bad, if any is.
 
 A child, forked so that it starts at once, goes on with the log and with a fixed list of requests, and notes what it was
 answered in a file, which a kill does not take back. It is killed with SIGKILL at a random moment under load.

@@ -289,8 +289,8 @@ class Decider:
             choice = steering.choice if policy is None else choose_policy(policy, header.problem())
             if policy is not None and not choice.named:
                 raise DeciderError(
-                    f"policy: {choice.label} is known by no name, so that the log could not go on after a restart; make "
-                    f"it a plug-in (docs/plugins.md)"
+                    f"policy: {choice.label} is known by no name, so that the log could not go on after a restart; "
+                    f"make it a plug-in (docs/plugins.md)"
                 )
             probe = Steering(choice, header)
             probe.set_open_arms(np.isin(known, names))

@@ -199,7 +199,7 @@ def load_snapshot(journal: Journal, header: Header, notes: list[str]) -> Snapsho
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = msgspec.json.decode(arrays.pop(META).tobytes(), type=Meta)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
