@@ -5,14 +5,14 @@ is told of a part when its period ends, or its pull is closed: the sum of what c
 closings are told when they come. What is due at the time of a decision is told after it, like all that is delivered.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, PARTIAL, PULL, EventColumns, Events, empty_columns
+from tpstream.model.events import CLOSED, COLUMNS, DROPPED, PARTIAL, PULL, EventColumns, Events, empty_columns
 from tpstream.model.numba_support import compiled, compiled_loop
 from tpstream.model.pull_rows import Ring, longer
 
@@ -20,6 +20,8 @@ ROOM = 4096
 """Events that are told at a time."""
 ROUND, SIZE, PLACE, TOLD = range(4)
 """Places in `PeriodState.numbers`: the last round, entries of the heap, the next event, and the events told so far."""
+NEEDED = tuple(column.name for column in COLUMNS if not column.optional)
+"""The columns of which a policy is told."""
 OPEN_FIELDS = ("owners", "arms", "parts", "pulled", "sums", "lost")
 """The fields with a row for each open pull."""
 
@@ -79,7 +81,7 @@ class PeriodTeller:
         while count == ROOM:
             room = empty_columns(ROOM, 0, self._arms)
             count = tell_periods(self.state, columns, room, until)
-            told.append(Events(*(rows[:count] for rows in room[:8])))
+            told.append(Events(**{name: getattr(room, name)[:count] for name in NEEDED}))
         found = told[0] if len(told) == 1 else Events.join(told)
         self.state.numbers[TOLD] += len(found)
         found.seq[:] = np.arange(self.state.numbers[TOLD] - len(found), self.state.numbers[TOLD])

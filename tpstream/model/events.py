@@ -24,8 +24,8 @@ class Kind(IntEnum):
 
     A `PULL` is a decision. A `PARTIAL` is a part that was paid and credited, a `LATE` part came after its pull was
     closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull. The others are about
-    no pull: a `LOOK` is a number that a trial's analysis found for an arm, `STOPPED` an arm that is closed after it, and
-    `CHANGED` says that from here on somebody lets decisions be made in another way.
+    no pull: a `LOOK` is a number that a trial's analysis found for an arm, `STOPPED` an arm that is closed after it;
+    `CHANGED` says that from here on decisions are made in another way.
 
     Examples
     --------

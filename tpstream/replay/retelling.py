@@ -75,9 +75,9 @@ class Retelling:
         if not len(told):
             return None
         if steering.plain and isinstance(policy, Runner):
-            place = policy.follow(told)
-            if place is not None:
-                return self._divergence(events, told, *place)
+            found = policy.follow(told)
+            if found is not None:
+                return self._divergence(events, told, *found)
             self.rounds += int(np.count_nonzero(told.kind == PULL))
             return None
         for place, arm in steering.follow(told):

@@ -110,7 +110,7 @@ class Steering:
         """Let only these arms be pulled from now on."""
         if not drops_arms(self.policy) and not open_arms.all():
             raise DeciderError(
-                f"{self.choice.label} cannot leave out arms; take another policy, such as delayed-ucb1, or switch to one arm"
+                f"{self.choice.label} cannot leave out arms; take one that can, as delayed-ucb1, or switch to an arm"
             )
         self.open_arms = open_arms
         tell_open_arms(self.policy, open_arms)

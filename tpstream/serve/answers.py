@@ -30,7 +30,7 @@ from tpstream.serve.requests import (
 
 STATUS: dict[int, Status] = {PARTIAL: "credited", LATE: "late", DROPPED: "lost", CLOSED: "closed"}
 ROUNDING = 1e-9
-"""By how much more than its maximum a pull may be credited with, as a share of it, before that is counted."""
+"""By how much, as a share, times and sums may be off."""
 SIGNATURE = 16
 """Letters of a token after the number of its pull."""
 
@@ -60,7 +60,7 @@ class Answers:
         self._identity = self._settings.identity.encode()
         self._clock = ServerClock(header) if self._settings.clock == "server" else None
         self.counts: Counter[str] = Counter()
-        """Since the log was opened: repeated and refused requests, moved and early ones, and credits above a maximum."""
+        """Since the log was opened: repeated, refused and early requests, and credits above a maximum."""
 
     def use(self, state: LiveState) -> None:
         """Go on with another state."""
@@ -96,7 +96,9 @@ class Answers:
             return now, at
         if at is None:
             return (last if last > -inf else 0.0), None
-        if at < last - tolerance:
+        if at < last - tolerance - ROUNDING * max(
+            1.0, abs(last)
+        ):  # what came at one time was moved by a rounding error
             raise Refused("time", f"at is {at:g} after time {last:g}; time never goes back by more than {tolerance:g}")
         return max(at, last), (at if at < last else None)
 

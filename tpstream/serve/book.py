@@ -172,22 +172,26 @@ class Book:
         if kind == CHANGED:
             return
         self.last = self.place(kind, pull, part)
-        record = self.open.get(pull)
         if key is not None:
             self._keep(key, Delivered(pull, kind, part, value, time, event_time))
+        record = self.open.get(pull)
         if kind == CLOSED and record is not None:
             self._close(record, time)
         elif record is not None:
-            record.settled |= 1 << part
-            if kind == PARTIAL:
-                record.credited += value
-                self.paid_of[arm] += value
-            elif kind == DROPPED:
-                record.lost |= 1 << part
+            self._settle(record, kind, part, value)
         elif pull in self.missing:
             self.missing[pull] |= 1 << part
             if self.whole(self.missing[pull]):
                 del self.missing[pull]
+
+    def _settle(self, record: PullRecord, kind: int, part: int, value: float) -> None:
+        """Take a part of an open pull."""
+        record.settled |= 1 << part
+        if kind == PARTIAL:
+            record.credited += value
+            self.paid_of[record.arm] += value
+        elif kind == DROPPED:
+            record.lost |= 1 << part
 
     def _open(self, record: PullRecord) -> None:
         self.arms.append(record.arm)

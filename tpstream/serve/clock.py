@@ -3,7 +3,7 @@
 import re
 import time
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from math import ceil, isfinite
 
 from tpstream.log.imports.times import MICROSECONDS, read_duration
@@ -77,7 +77,7 @@ def _seconds(name: str, text: str) -> float:
 
 def origin_now() -> str:
     """The present time in the ISO format, for a log that begins now."""
-    return re.sub(r"\+00:00$", "Z", datetime.now(timezone.utc).isoformat(timespec="microseconds"))
+    return re.sub(r"\+00:00$", "Z", datetime.now(UTC).isoformat(timespec="microseconds"))
 
 
 class ServerClock:

@@ -1,31 +1,28 @@
 """A policy that decides for real, step by step: `Decider`, whose log is its state."""
 
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, Self, overload
 
-import msgspec
 import numpy as np
 
 from tpstream.engines.engine import Bus
 from tpstream.log.jsonl import encode_lines, to_events
 from tpstream.log.reader import read_log
-from tpstream.log.schema import DeciderSettings, Header
-from tpstream.model.errors import DeciderError, LogError
+from tpstream.log.schema import Header
+from tpstream.model.errors import DeciderError
 from tpstream.model.interfaces import Subscriber
-from tpstream.model.notes import logger, package_versions
+from tpstream.model.notes import logger
 from tpstream.replay.decided import written_before
 from tpstream.replay.retelling import tell_history
 from tpstream.replay.steering import Change, Steering, applied, choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.answers import Answers
-from tpstream.serve.clock import find_lengths, origin_now
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
+from tpstream.serve.new_log import NewLog, go_on
 from tpstream.serve.recovery import Recovery, recover
 from tpstream.serve.requests import Close, Decide, Decision, Deliver, Lost, Receipt, Refusal, Reply, Request
 from tpstream.serve.snapshot import save_snapshot
@@ -46,10 +43,11 @@ class Decider:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with Decider.open(f"{folder}/shop", policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
+    ...     path = f"{folder}/shop"
+    ...     with Decider.open(path, policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
     ...         decision = decider.decide("offer-1", at=0.0)
     ...         paid = decider.deliver(decision.token, amount=12.5, key="payment-1", at=0.5)
-    ...     with Decider.open(f"{folder}/shop") as decider:
+    ...     with Decider.open(path) as decider:
     ...         again = decider.decide("offer-1")
     >>> paid.status, paid.part, again.repeated, again.arm == decision.arm
     ('credited', 1, True, True)
@@ -115,8 +113,8 @@ class Decider:
         clock
             "server": times are those at which requests come; "caller": they are in the requests.
         silence
-            "zero": parts are periods of age, and one in which nothing came counts 0 when it is over; "wait": each part is
-            delivered or told as lost.
+            "zero": parts are periods of age, and one in which nothing came counts 0 when it is over; "wait": each part
+            is delivered or told as lost.
         tolerance
             How long before its decision a payment may have happened, and by how much a caller's time may go back.
         minimum_probability, random_share
@@ -152,10 +150,7 @@ class Decider:
                 name: value for name, value in (("policy", policy), ("arms", arms), ("span", span)) if value is not None
             }
             if journal.size == 0:
-                lacking = [name for name in ("policy", "arms", "span") if name not in given]
-                if lacking:
-                    raise DeciderError(f"{place}: there is no log yet; name its {', '.join(lacking)}")
-                settings = NewLog(
+                new = NewLog(
                     arms=[str(arm) for arm in arms or ()],
                     span=span or 1,
                     window=window,
@@ -174,14 +169,9 @@ class Decider:
                     currency=currency,
                     detail=list(log_detail),
                 )
-                assert policy is not None  # noqa: S101 (looked at above)
-                header, choice = settings.header(place.stem, policy)
-                Steering(choice, header)  # it can begin
-                journal.append(encode_lines([header]))
-                journal.sync_folder()
-                state, recovery = LiveState(header, choice), Recovery(0, 0, 0)
+                state, recovery = _begin(journal, new, given)
             else:
-                state, recovery = _go_on(journal, given, cut)
+                state, recovery = go_on(journal, given, cut)
         except BaseException:
             journal.close()
             raise
@@ -297,6 +287,11 @@ class Decider:
                     f"name some of these, or open another log"
                 )
             choice = steering.choice if policy is None else choose_policy(policy, header.problem())
+            if policy is not None and not choice.named:
+                raise DeciderError(
+                    f"policy: {choice.label} is known by no name, so that the log could not go on after a restart; "
+                    f"make it a plug-in (docs/plugins.md)"
+                )
             probe = Steering(choice, header)
             probe.set_open_arms(np.isin(known, names))
             self._apply(_described(choice, names, steering.switch, header, reason, fresh=policy is not None), choice)
@@ -419,133 +414,16 @@ class Decider:
                 logger(log=str(self.path)).warning("no snapshot", reason=reason)
 
 
-@dataclass(frozen=True)
-class NewLog:
-    """What a new log is opened with."""
-
-    arms: list[str]
-    span: int
-    window: float | str | None
-    unit: float | str | None
-    groups: int | None
-    maxima: Sequence[float | None] | Mapping[str, float] | float | None
-    signed: bool
-    seed: int
-    run: int
-    clock: Literal["server", "caller"]
-    silence: Literal["zero", "wait"]
-    tolerance: float
-    minimum_probability: float
-    random_share: float
-    horizon: int
-    currency: str | None
-    detail: list[Any]
-
-    def header(self, name: str, policy: PolicySpec) -> tuple[Header, PolicyChoice]:
-        """The header, and the policy that it names."""
-        self._check()
-        lengths = find_lengths(self.span, self.window, self.unit, silence=self.silence)
-        payments = self.silence == "zero"
-        header = Header(
-            scenario={"name": name},
-            policy="",
-            kind="",
-            parameters={},
-            seed=self.seed,
-            run=self.run,
-            arms=self.arms,
-            means=[None] * len(self.arms),
-            maxima=self._maxima(),
-            span=self.span,
-            horizon=self.horizon,
-            groups=self.groups,
-            clairvoyant=False,
-            signed=self.signed,
-            detail=self.detail or "all",
-            sparse=payments,
-            payments=payments,
-            window=lengths.window,
-            origin=origin_now() if self.clock == "server" else None,
-            time_unit=lengths.unit,
-            currency=self.currency,
-            decider=DeciderSettings(
-                identity=secrets.token_hex(16),
-                clock=self.clock,
-                silence=self.silence,
-                unit_seconds=lengths.unit_seconds or (1.0 if self.clock == "server" else None),
-                tolerance=self.tolerance,
-                minimum_probability=self.minimum_probability,
-                random_share=self.random_share,
-            ),
-            versions=package_versions(),
-        )
-        try:
-            header = msgspec.convert(msgspec.to_builtins(header), type=Header)
-        except msgspec.ValidationError as error:
-            raise DeciderError(f"{error}; correct it") from None
-        choice = choose_policy(policy, header.problem())
-        named = {"policy": choice.label, "kind": choice.form.name}
-        return msgspec.structs.replace(header, **named, parameters=choice.parameters.model_dump(mode="json")), choice
-
-    def _check(self) -> None:
-        if len(set(self.arms)) < len(self.arms) or not self.arms:
-            raise DeciderError(f"arms: {self.arms}; give each arm a name of its own")
-        for name, word, words in (
-            ("clock", self.clock, ("server", "caller")),
-            ("silence", self.silence, ("zero", "wait")),
-        ):
-            if word not in words:
-                raise DeciderError(f"{name}: {word!r}; use {' or '.join(words)}")
-        if self.minimum_probability * len(self.arms) > 1:
-            raise DeciderError(
-                f"minimum_probability: {self.minimum_probability:g} for each of {len(self.arms)} arms is more than 1 in all; "
-                f"use at most {1 / len(self.arms):g}"
-            )
-
-    def _maxima(self) -> list[float | None]:
-        """The maximum of every arm."""
-        maxima = self.maxima
-        if isinstance(maxima, Mapping):
-            unknown = [name for name in maxima if name not in self.arms]
-            if unknown:
-                raise DeciderError(f"maxima: there is no arm {unknown[0]!r}; use {', '.join(self.arms)}")
-            return [maxima.get(name) for name in self.arms]
-        if maxima is None or isinstance(maxima, int | float):
-            return [maxima] * len(self.arms)
-        if len(maxima) != len(self.arms):
-            raise DeciderError(f"maxima: {len(maxima)} for {len(self.arms)} arms; give one for each")
-        return [None if maximum is None or isnan(maximum) else float(maximum) for maximum in maxima]
-
-
-def _go_on(journal: Journal, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:
-    """The state after a log that is there."""
-    header = read_log(journal.path).header
-    if header.decider is None:
-        raise LogError(f"{journal.path}: was not written by a decider; choose another place for the log")
-    spec = {"kind": header.kind, **header.parameters}
-    if isinstance(given.get("policy"), str | Mapping) or "policy" not in given:
-        choice = choose_policy(spec, header.problem())
-    else:
-        choice = choose_policy(given["policy"], header.problem())
-    choice = PolicyChoice(header.policy, choice.form, choice.parameters)
-    state, recovery = recover(journal, choice)
-    for name, there in (("arms", header.arms), ("span", header.span)):
-        if name in given and given[name] != there and list(np.atleast_1d(given[name])) != list(np.atleast_1d(there)):
-            raise DeciderError(
-                f"{journal.path}: {name} is {there}, got {given[name]}; leave it out, or open another log"
-            )
-    if "policy" in given:
-        asked = choose_policy(given["policy"], header.problem())
-        now = [(one.form.name, one.parameters) for one in (choice, state.steering.choice)]
-        if (asked.form.name, asked.parameters) not in now:
-            raise DeciderError(
-                f"{journal.path}: {state.steering.choice.label} decides, got {asked.label}; open it without a policy, and "
-                f"use change(policy=..., reason=...)"
-            )
-    if cut:
-        torn = f"the last write was torn: {cut} bytes were cut off, of which nobody was told"
-        recovery = Recovery(recovery.events, recovery.rounds, recovery.from_snapshot, (*recovery.notes, torn))
-    return state, recovery
+def _begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
+    """Write the header of a new log."""
+    lacking = [name for name in ("policy", "arms", "span") if name not in given]
+    if lacking:
+        raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
+    header, choice = new.header(journal.path.stem, given["policy"])
+    state = LiveState(header, choice)
+    journal.append(encode_lines([header]))
+    journal.sync_folder()
+    return state, Recovery(0, 0, 0)
 
 
 def _described(

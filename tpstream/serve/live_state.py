@@ -5,15 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from tpstream.log.periods import NEEDED
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.events import CHANGED, CLOSED, COLUMN, KIND_NAMES, PULL, Event, Events, json_number
 from tpstream.replay.steering import Change, Chosen, Steering, Teller, encode_change
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.serve.book import Book, Place
-
-TOLD = ("seq", "time", "kind", "round", "pull", "arm", "part", "value")
-"""The columns of events of which a policy is told."""
 
 
 class LiveState:
@@ -35,7 +33,7 @@ class LiveState:
         self.teller = Teller(header)
         self.book = Book(header)
         self.pending: list[tuple[Any, ...]] = []
-        """The events since the last decision, that one first: their values in the columns `TOLD`."""
+        """The events since the last decision, that one first: their values in the columns `NEEDED`."""
         self.lines: list[Event] = []
         """The events that are to be written."""
         details = header.detail if isinstance(header.detail, list) else [header.detail]
@@ -101,9 +99,9 @@ class LiveState:
 
     def pending_events(self) -> Events:
         """The events of which the policy was not told yet."""
-        rows: Any = zip(*self.pending, strict=True) if self.pending else [()] * len(TOLD)
+        rows: Any = zip(*self.pending, strict=True) if self.pending else [()] * len(NEEDED)
         return Events(
-            **{name: np.array(values, dtype=COLUMN[name].type) for name, values in zip(TOLD, rows, strict=True)}
+            **{name: np.array(values, dtype=COLUMN[name].type) for name, values in zip(NEEDED, rows, strict=True)}
         )
 
     def decide(self, time: float, key: str, event_time: float | None) -> None:

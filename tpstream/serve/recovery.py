@@ -13,6 +13,7 @@ import numpy as np
 
 from tpstream.log.contract import Checker
 from tpstream.log.jsonl import read_between
+from tpstream.log.periods import NEEDED
 from tpstream.log.reader import Log, read_log
 from tpstream.model.errors import DeciderError
 from tpstream.model.events import COLUMN_NAMES, PULL, Events, json_number
@@ -21,10 +22,10 @@ from tpstream.replay.replay import Divergence
 from tpstream.replay.retelling import Retelling
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.serve.journal import Journal
-from tpstream.serve.live_state import TOLD, LiveState
+from tpstream.serve.live_state import LiveState
 from tpstream.serve.snapshot import load_snapshot
 
-KIND = TOLD.index("kind")
+KIND = NEEDED.index("kind")
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _events(log: Log, journal: Journal, start: int | None) -> Iterator[Events]:
 
 def _rows(events: Events) -> Iterator[tuple[Any, ...]]:
     """The events as rows of the columns of which a policy is told."""
-    return zip(*(getattr(events, name).tolist() for name in TOLD), strict=True)
+    return zip(*(getattr(events, name).tolist() for name in NEEDED), strict=True)
 
 
 def note(state: LiveState, events: Events) -> None:
@@ -127,7 +128,7 @@ def _require_equal(journal: Journal, found: Divergence | None) -> None:
     """Raise DeciderError if the policy does not decide as it did."""
     if found is not None:
         raise DeciderError(
-            f"{journal.path}: decision {found.round:,} (event {found.seq}) was for arm {found.logged}, and the policy now "
-            f"decides for arm {found.decided}: the policy, its parameters or the versions of packages are others; take "
+            f"{journal.path}: decision {found.round:,} (event {found.seq}) was for arm {found.logged}, and the policy "
+            f"now decides for arm {found.decided}: it, its parameters or the versions of packages are others; take "
             f"those with which the log was written"
         )

@@ -129,9 +129,9 @@ class Snapshot:
                 book.decisions[record.key] = record
         book.missing.update(meta.missing)
         for key, values in meta.deliveries.items():
-            book.deliveries[key] = Delivered(
-                *(np.nan if at == 3 and one is None else one for at, one in enumerate(values))
-            )  # noqa: PLR2004
+            pull, kind, part, value, time, event_time = values
+            amount = np.nan if value is None else value
+            book.deliveries[key] = Delivered(pull, kind, part, amount, time, event_time)
         book.closings[:] = [(time, pull) for time, pull in meta.closings]
         book.counts.update({name: count - book.counts[name] for name, count in meta.counts.items()})
         book.pulls_of[:], book.paid_of[:] = meta.pulls_of, meta.paid_of
@@ -199,7 +199,7 @@ def load_snapshot(journal: Journal, header: Header, notes: list[str]) -> Snapsho
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = msgspec.json.decode(arrays.pop(META).tobytes(), type=Meta)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
