@@ -1,6 +1,6 @@
 """Decisions and deliveries that a service acknowledges per second, all of them on the disk, beside what bounds it.
 
-Usage: python benchmarks/serve.py [SECONDS] [CONNECTIONS]. A service runs in a process of its own and is asked over the
+Usage: python benchmarks/serve.py [SECONDS] [CONNECTIONS] [FOLDER]. The log is in the folder, by default this one. A service runs in a process of its own and is asked over the
 loopback address by this one: every connection decides, delivers what the decision paid, and so on. Before and after it,
 in turns, the same client asks an application of bare uvicorn that does nothing, and records of the same length are
 written and flushed (fdatasync) one by one.
@@ -167,8 +167,9 @@ def main() -> None:
     prefer(os.getpid())
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     connections = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as place:
-        folder = Path(place)
+    place = sys.argv[3] if len(sys.argv) > 3 else "."
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        folder = Path(name)
         config = folder / "shop.toml"
         config.write_text(CONFIG)
         ServiceConfig.load(config)

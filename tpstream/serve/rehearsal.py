@@ -142,7 +142,7 @@ def rehearse(
     served = simulate(scenario, form, seed=seed, run=run, engine="simpy", **options)
     asking.send()
     seconds = time.perf_counter() - began
-    expected = simulate(scenario, choice, seed=seed, run=run)
+    expected = simulate(scenario, choice, seed=seed, run=run, engine="simpy")  # which compiles no more than a service
     took = np.array(asking.decision_seconds)
     return Rehearsal(choice.label, served.arms, expected.arms, asking.requests, seconds, took)
 
@@ -166,7 +166,7 @@ class AskingPolicy:
         """Note what is to be delivered; closings are known to the service by itself."""
         for event in zip(events.kind, events.pull, events.part, events.value, events.time, strict=True):
             kind, pull, part, value, at = (one.item() for one in event)
-            if kind == CLOSED or kind == PULL:
+            if kind in {CLOSED, PULL}:
                 continue
             token, key = self._tokens[pull], f"{pull}-{part}"
             if kind == DROPPED:

@@ -290,15 +290,16 @@ def _compile(experiment: Experiment) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that is bound to the address."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-    except OSError as error:
-        raise ServiceError(
-            f"{host}:{port}: cannot be listened at: {error.strerror or error}; choose another host or port"
-        ) from error
+    with ExitStack() as stack:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            found = stack.enter_context(socket.socket(family, kind, protocol))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ServiceError(f"{host}:{port}: cannot be listened at: {reason}; choose another host or port") from error
+        stack.pop_all()
     return found
 
 
