@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 import sys
@@ -19,7 +18,7 @@ import uvicorn
 from structlog.typing import FilteringBoundLogger
 
 from tpstream.model.errors import ServiceError
-from tpstream.model.notes import VERBOSE, as_fields
+from tpstream.model.notes import as_fields, level
 from tpstream.serve.access import Door, Hosts, Rate
 from tpstream.serve.config import Experiment, ServiceConfig, is_loopback
 from tpstream.serve.decider import Decider
@@ -203,7 +202,7 @@ class _Forward(logging.Handler):
         """Write it as a message of ours."""
         failure = record.exc_info[1] if record.exc_info else None
         if failure is None:
-            self._log.warning(record.getMessage().strip())
+            self._log.debug(record.getMessage().strip())
         else:
             self._log.error("a request failed", reason=f"{type(failure).__name__}: {failure}", exc_info=failure)
 
@@ -234,9 +233,7 @@ def service_logger() -> FilteringBoundLogger:
                 structlog.processors.format_exc_info,
                 as_fields,
             ],
-            wrapper_class=structlog.make_filtering_bound_logger(
-                logging.DEBUG if os.environ.get(VERBOSE) else logging.INFO
-            ),
+            wrapper_class=structlog.make_filtering_bound_logger(level()),
         )
     return logger.bind(service="tpstream")
 

@@ -269,7 +269,7 @@ class Service:
             )
         except TpstreamError as error:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), "name an arm, or null") from None
-        self._log.warning("switched", experiment=experiment.name, arm=found.arm, reason=found.reason)
+        self._log.info("switched", experiment=experiment.name, arm=found.arm, reason=found.reason)
         await respond(call.send, HTTPStatus.OK, encode({"arm": found.arm}))
 
     async def _state(self, experiment: Served, call: Call) -> None:
