@@ -19,10 +19,9 @@ def header_of(span: int, window: float) -> Header:
     """A header of payments."""
     settings = DeciderSettings(identity="0", clock="caller", silence="zero")
     known: dict[str, Any] = dict.fromkeys(("policy", "kind"), "uniform")
-    return Header(
-        scenario={}, parameters={}, seed=0, run=0, arms=["a"], means=[None], maxima=[None], span=span, horizon=99,
-        groups=None, clairvoyant=False, sparse=True, payments=True, window=window, decider=settings, versions={}, **known,
-    )  # fmt: skip
+    known |= {"parameters": {}, "scenario": {}, "versions": {}, "seed": 0, "run": 0, "horizon": 99, "groups": None}
+    known |= {"arms": ["a"], "means": [None], "maxima": [None], "clairvoyant": False}
+    return Header(span=span, sparse=True, payments=True, window=window, decider=settings, **known)
 
 
 def events_of(rows: list[Row]) -> Events:

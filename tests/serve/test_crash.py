@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import killed_deciders
 import pytest
-from deciders import shop
+from deciders import SHOP, shop
 
 from tpstream import Decider, DeciderError, read_log, replay
 from tpstream.serve.requests import Decide, Lost
@@ -114,6 +115,42 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         assert replay(decider.path).equal
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 128 KB of its own."""
+    words = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)]
+    if subprocess.run(words, check=False, capture_output=True).returncode:
+        pytest.skip("nobody may mount a disk here")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)  # noqa: S607
+
+
+def fill(decider: Decider, arms: list[int]) -> None:
+    """Decide until that fails."""
+    while True:
+        arms += busy(decider, len(arms), len(arms) + 1)
+
+
+@pytest.mark.usefixtures("no_flush")
+def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """When the disk is full, requests are refused; with more room it goes on, and decides as on a large one."""
+    with shop(tmp_path_factory.mktemp("whole")) as decider:
+        expected = busy(decider, 0, 700)
+    with shop(small_disk, snapshot_every=100) as decider:
+        arms: list[int] = []
+        with pytest.raises(DeciderError, match="No space left") as caught:
+            fill(decider, arms)
+        assert caught.value.reason == "full"
+        with pytest.raises(DeciderError, match="No space left"):
+            busy(decider, len(arms), len(arms) + 1)
+        assert replay(decider.path).equal
+        subprocess.run(["mount", "-o", "remount,size=4m", str(small_disk)], check=True)  # noqa: S607
+        arms += busy(decider, len(arms), 700)
+        assert 100 < len(arms) == len(expected)
+        assert arms == expected
+        assert replay(decider.path).equal
+
+
 class Limited:
     """A file that cannot write all."""
 
@@ -176,6 +213,8 @@ def test_another_opening_is_refused(tmp_path: Path) -> None:
         ({"policy": "epsilon-greedy"}, "uniform decides"),
         ({"arms": ["old", "newer"]}, "arms is"),
         ({"span": 4}, "span is 3"),
+        (SHOP | {"seed": 1}, "seed is 0, got 1"),
+        (SHOP | {"random_share": 0.5}, "random_share is 0.0, got 0.5"),
     ):
         with pytest.raises(Exception, match=text):
             Decider.open(tmp_path / "shop", **options)  # type: ignore[arg-type]

@@ -106,7 +106,7 @@ def kill(path: Path, notes: Path, batches: int, seconds: float) -> bool:
 def main() -> None:
     """Run once without kills, then with them, until all requests are answered."""
     folder, kills = Path(sys.argv[1]), int(sys.argv[2])
-    batches, moments = 60 * kills, random.Random(kills)  # noqa: S311 (moments, no secrets)
+    batches, moments = 40 * kills, random.Random(kills)  # noqa: S311 (moments, no secrets)
     expected = go_on(folder / "whole.jsonl", folder / "whole.notes", batches)
     path, notes = folder / "killed.jsonl", folder / "killed.notes"
     done, bad = 0, None

@@ -22,7 +22,7 @@ from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.answers import Answers
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
-from tpstream.serve.new_log import NewLog, go_on
+from tpstream.serve.new_log import NEEDED, NewLog, go_on
 from tpstream.serve.recovery import Recovery, recover
 from tpstream.serve.requests import Close, Decide, Decision, Deliver, Lost, Receipt, Refusal, Reply, Request
 from tpstream.serve.snapshot import save_snapshot
@@ -149,29 +149,29 @@ class Decider:
             given: dict[str, Any] = {
                 name: value for name, value in (("policy", policy), ("arms", arms), ("span", span)) if value is not None
             }
+            new = NewLog(
+                arms=[str(arm) for arm in arms or ()],
+                span=span or 1,
+                window=window,
+                unit=unit,
+                groups=groups,
+                maxima=maxima,
+                signed=signed,
+                seed=seed,
+                run=run,
+                clock=clock,
+                silence=silence,
+                tolerance=tolerance,
+                minimum_probability=minimum_probability,
+                random_share=random_share,
+                horizon=horizon,
+                currency=currency,
+                detail=list(log_detail),
+            )
             if journal.size == 0:
-                new = NewLog(
-                    arms=[str(arm) for arm in arms or ()],
-                    span=span or 1,
-                    window=window,
-                    unit=unit,
-                    groups=groups,
-                    maxima=maxima,
-                    signed=signed,
-                    seed=seed,
-                    run=run,
-                    clock=clock,
-                    silence=silence,
-                    tolerance=tolerance,
-                    minimum_probability=minimum_probability,
-                    random_share=random_share,
-                    horizon=horizon,
-                    currency=currency,
-                    detail=list(log_detail),
-                )
                 state, recovery = _begin(journal, new, given)
             else:
-                state, recovery = go_on(journal, given, cut)
+                state, recovery = go_on(journal, new, given, cut)
         except BaseException:
             journal.close()
             raise
@@ -416,7 +416,7 @@ class Decider:
 
 def _begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
     """Write the header of a new log."""
-    lacking = [name for name in ("policy", "arms", "span") if name not in given]
+    lacking = [name for name in NEEDED if name not in given]
     if lacking:
         raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
     header, choice = new.header(journal.path.stem, given["policy"])

@@ -71,6 +71,10 @@ class Journal:
         self.size = end
         return size - end
 
+    def rewind(self) -> None:
+        """Let `read_to` begin at the beginning again."""
+        self.digest, self._hashed = hashlib.sha256(), 0
+
     def read_to(self, size: int) -> str:
         """The SHA-256 of the bytes up to this size; they are read from where the last call ended."""
         left = size - self._hashed

@@ -20,6 +20,9 @@ from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
 from tpstream.serve.recovery import Recovery, recover
 
+NEEDED = ("policy", "arms", "span")
+"""What has to be named for a new log."""
+
 
 @dataclass(frozen=True)
 class NewLog:
@@ -119,7 +122,11 @@ class NewLog:
         return [None if maximum is None or isnan(maximum) else float(maximum) for maximum in maxima]
 
 
-def go_on(journal: Journal, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:
+FREE = {"scenario", "policy", "kind", "parameters", "origin", "decider", "detail", "versions", "time_unit"}
+"""What of a header is not compared with what is asked, or in another way."""
+
+
+def go_on(journal: Journal, new: NewLog, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:
     """The state after a log that is there."""
     header = read_log(journal.path).header
     if header.decider is None:
@@ -136,6 +143,8 @@ def go_on(journal: Journal, given: Mapping[str, Any], cut: int) -> tuple[LiveSta
             raise DeciderError(
                 f"{journal.path}: {name} is {there}, got {given[name]}; leave it out, or open another log"
             )
+    if len(given) == len(NEEDED):
+        _require_same(journal, new, given["policy"], header)
     if "policy" in given:
         asked = choose_policy(given["policy"], header.problem())
         now = [(one.form.name, one.parameters) for one in (choice, state.steering.choice)]
@@ -148,3 +157,18 @@ def go_on(journal: Journal, given: Mapping[str, Any], cut: int) -> tuple[LiveSta
         torn = f"the last write was torn: {cut} bytes were cut off, of which nobody was told"
         recovery = Recovery(recovery.events, recovery.rounds, recovery.from_snapshot, (*recovery.notes, torn))
     return state, recovery
+
+
+def _require_same(journal: Journal, new: NewLog, policy: PolicySpec, header: Header) -> None:
+    """Raise DeciderError if a log like this one would be opened in another way now."""
+    asked, _ = new.header(journal.path.stem, policy)
+    for one, there, free in (
+        (asked, header, FREE),
+        (asked.decider, header.decider, {"identity"}),
+    ):
+        for name in [name for name in one.__struct_fields__ if name not in free]:  # type: ignore[union-attr]
+            if getattr(one, name) != getattr(there, name):
+                raise DeciderError(
+                    f"{journal.path}: {name} is {getattr(there, name)}, got {getattr(one, name)}; name what the log "
+                    f"was opened with, or open another log"
+                )

@@ -43,6 +43,7 @@ def recover(journal: Journal, choice: PolicyChoice, *, use_snapshot: bool = True
     """The state after the events of a log, whose tail was cut already."""
     log = read_log(journal.path)
     notes: list[str] = []
+    journal.rewind()
     snapshot = load_snapshot(journal, log.header, notes) if use_snapshot else None
     journal.read_to(journal.size)
     state = LiveState(log.header, choice)

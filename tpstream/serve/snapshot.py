@@ -9,7 +9,7 @@ import io
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from tpstream.serve.live_state import LiveState
 
 VERSION = 1
 """Of the form of snapshots; one of another version is not used."""
+FIELDS = tuple(field.name for field in fields(PullRecord))
 META = "meta"
 """The array with the JSON."""
 
@@ -120,10 +121,8 @@ class Snapshot:
         book.events, book.time = meta.events, meta.time
         book.last = None if meta.last is None else Place(*meta.last)
         book.arms.frombytes(self.arrays["arms"].astype(np.int32).tobytes())
-        for fields in meta.open:
-            book.open[fields["pull"]] = PullRecord(**fields)
-        for fields in meta.closed:
-            book.closed[fields["pull"]] = PullRecord(**fields)
+        book.open.update((values["pull"], PullRecord(**values)) for values in meta.open)
+        book.closed.update((values["pull"], PullRecord(**values)) for values in meta.closed)
         for record in (*book.closed.values(), *book.open.values()):
             if record.key is not None:
                 book.decisions[record.key] = record
@@ -166,8 +165,8 @@ def save_snapshot(state: LiveState, journal: Journal, change: Change) -> str | N
         pending=state.pending,
         time=book.time,
         last=book.last,
-        open=[asdict(record) for record in book.open.values()],
-        closed=[asdict(record) for record in book.closed.values()],
+        open=list(map(_fields_of, book.open.values())),
+        closed=list(map(_fields_of, book.closed.values())),
         missing=book.missing,
         deliveries={key: tuple(told) for key, told in book.deliveries.items()},  # type: ignore[misc]
         closings=book.closings,
@@ -224,15 +223,20 @@ def _reason_against(meta: Meta, journal: Journal, header: Header) -> str | None:
     return None
 
 
+def _fields_of(record: PullRecord) -> dict[str, Any]:
+    """A record as JSON has it."""
+    return {name: getattr(record, name) for name in FIELDS}
+
+
 def _identity(header: Header) -> str:
     if header.decider is None:
         raise DeciderError("this log was not written by a decider")
     return header.decider.identity
 
 
-def _arrays(group: str, fields: Any) -> dict[str, NDArray[Any]]:
+def _arrays(group: str, values: Any) -> dict[str, NDArray[Any]]:
     """The fields of a named tuple that are arrays or numbers, by names that tell the group."""
-    return {f"{group}.{name}": np.asarray(value) for name, value in fields._asdict().items()}
+    return {f"{group}.{name}": np.asarray(value) for name, value in values._asdict().items()}
 
 
 def _ring(values: tuple[int, int, list[int]]) -> Ring:
