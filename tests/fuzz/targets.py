@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import target_api
 import target_damage
 import target_disks
 import target_engines
@@ -74,5 +75,6 @@ TARGETS = {
             4,
             shrinks=False,
         ),
+        Target("api", "requests to a service, changed; then its log", target_api.cases, target_api.check, 2000, 4),
     ]
 }

@@ -32,6 +32,7 @@ COMMANDS = (
     "own_data",
     "twin",
     "evaluate",
+    "serve",
     "data",
     "trial",
     "calibrate",
@@ -39,7 +40,7 @@ COMMANDS = (
     "paper",
 )
 """The modules with the commands; within a task, the help shows their commands in this order."""
-Task = Literal["Simulate", "Look at it", "Your own data", "Trials", "Extend", "Reproduce"]
+Task = Literal["Simulate", "Look at it", "Your own data", "Decide for real", "Trials", "Extend", "Reproduce"]
 """What users want to do: the panels of the help, and the groups of the table of commands in the README, in order."""
 WORDS = {
     ": Value error, ": ": ",

@@ -401,3 +401,26 @@ class RunFlags:
     def keywords(self) -> dict[str, Any]:
         """These flags as keywords of `compare`."""
         return {**vars(self), "sinks": self.sinks or (), "log_detail": self.log_detail or "all"}
+
+
+@dataclass(frozen=True)
+class ServiceFlags:
+    """Which running service decides instead of the simulation, and by which token it lets us in."""
+
+    against: Annotated[
+        str | None,
+        option(
+            "--against URL",
+            "Let a running service decide, and compare its decisions with the simulation, e.g. "
+            "http://127.0.0.1:8787/shop (see docs/serve.md).",
+            default="none",
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None,
+        option("--token-file FILE", "The file that holds the token of that service (--against).", default="none"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.token_file is not None and self.against is None:
+            raise typer.BadParameter(f"--token-file {self.token_file} is about a service; name it with --against")

@@ -22,6 +22,7 @@ from tpstream.cli.options import (
     RoundFlags,
     RunFlags,
     Runs,
+    ServiceFlags,
     SettingStudyFlags,
     Theory,
     flag,
@@ -106,8 +107,25 @@ class SingleFlags(SettingStudyFlags):
 
 
 @command("Simulate", example="run setting-1 -t 2000 -p tp-ucb-fr --log logs/first", more=COLUMNS)
-def run(*, study: SingleFlags, options: RunFlags, limits: LimitFlags, live: LiveFlags, output: OutputFlags) -> None:
-    """Run a scenario once (or --runs times) under each of its policies and print the final regrets."""
+def run(
+    *,
+    study: SingleFlags,
+    options: RunFlags,
+    limits: LimitFlags,
+    live: LiveFlags,
+    service: ServiceFlags,
+    output: OutputFlags,
+) -> None:
+    """Run a scenario once (or --runs times) under each of its policies and print the final regrets.
+
+    With --against, a running service (`tpstream serve`) decides instead, in accelerated time, and its decisions are
+    compared with the simulation: exit code 0 if they are equal, 1 if not.
+    """
+    if service.against is not None:
+        from tpstream.cli.serve import rehearse_against
+
+        rehearse_against(study, options, live, service, output)
+        return
     from tpstream.experiment import compare as study_module
 
     scenario = study.load()

@@ -271,6 +271,8 @@ def make_schema(header: Header, number: Any) -> Any:
 def _stored_type(column: Column, integers: Any) -> Any:
     if column.name == "kind":
         return pa.dictionary(pa.int8(), pa.string())
+    if column.type is np.object_:
+        return pa.string()
     if np.issubdtype(column.type, np.integer):
         return pa.int32() if column.short else integers
     single = pa.from_numpy_dtype(column.type)
@@ -295,7 +297,7 @@ def _to_array(events: Events, column: Column, stored: Any) -> Any:
         return _at_pulls(values, events.kind == PULL, stored, per_arm=column.per_arm)
     if pa.types.is_integer(stored):
         return narrow(values, column.name, stored)
-    return pa.array(values, from_pandas=column.nullable)
+    return pa.array(values, stored if column.outside else None, from_pandas=column.nullable)
 
 
 def narrow(numbers: Ints, name: str, stored: Any) -> Any:
@@ -321,7 +323,7 @@ def from_batch(batch: Any, names: Sequence[str], arms: int, path: Path) -> Colum
     columns: Columns = {}
     try:
         for column in (COLUMN[name] for name in names):
-            if column.optional and not _has_values(batch, column.name):
+            if column.optional and not _has_values(batch, column):
                 continue
             stored = batch.column(column.name)
             if column.name == "kind":
@@ -335,8 +337,10 @@ def from_batch(batch: Any, names: Sequence[str], arms: int, path: Path) -> Colum
     return columns
 
 
-def _has_values(batch: Any, name: str) -> bool:
-    return name in batch.schema.names and batch.column(name).null_count < len(batch)
+def _has_values(batch: Any, column: Column) -> bool:
+    """Whether the batch has the column, and a value in it; one from outside may be missing in a batch or two."""
+    there = column.name in batch.schema.names
+    return there and (column.outside or batch.column(column.name).null_count < len(batch))
 
 
 def _to_numbers(stored: Any, column: Column) -> Any:

@@ -202,6 +202,7 @@ class _Ages:
     def __init__(self, header: Header) -> None:
         self._window = float(header.span if header.window is None else header.window)
         self._span = header.span
+        self._by_time = header.decider is None  # else whoever pays may close a pull
         self._pulled = np.zeros(0)
 
     def broken(self, columns: Columns) -> list[BrokenRule]:
@@ -219,7 +220,7 @@ class _Ages:
                 f"a payment at age {{age:g}} is not in the period of its part {{part}}, or not in {window}",
             ),
             (
-                (kind == CLOSED) & (np.abs(age - self._window) > slack),
+                (kind == CLOSED) & ((age > self._window + slack) | (~ended & self._by_time)),
                 f"a pull is closed at age {{age:g}} and not at the end of {window}",
             ),
             ((kind == LATE) & ~ended, f"a payment at age {{age:g}} is called late within {window}"),

@@ -160,7 +160,7 @@ class Checker:
         """After how long a pull is closed although parts are missing; infinite: never."""
         window = header.scenario.get("window")
         if window is None:
-            window = (header.window or header.span) if header.payments else math.inf
+            window = header.window or (header.span if header.payments else math.inf)
         return float(window)
 
     def _wrong_column(self, events: Events) -> BrokenRule | None:

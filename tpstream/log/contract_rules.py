@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tpstream.log import look_rules
 from tpstream.log.look_rules import AFTER_ALL, ARM_CLOSED, accept_look, look_fault
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, EventColumns
+from tpstream.model.events import CHANGED, CLOSED, DROPPED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, EventColumns
 from tpstream.model.numba_support import compiled, compiled_loop
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
@@ -22,6 +22,7 @@ TOLERANCE = 1e-9
 SEQ, TIME, KIND, ROUND, PULL_NUMBER, PULL_AFTER_DELIVERY, ARM_UNKNOWN, PULL_UNKNOWN, ARM, PART = range(1, 11)
 REPEATED, ORDER, NOT_CLOSED, CLOSED_EARLY, CLOSED_BEFORE, CLOSED_VALUE, LATE_TOO_SOON = range(11, 18)
 VALUE, SHOWN, SHOWN_VALUE, EXPECTED, HORIZON, HIDDEN, WITHHELD, REPEATED_VALUE, CLOSED_TIME = range(18, 27)
+CHANGE, CHANGE_ORDER = range(32, 34)  # after those about looks
 
 
 def _words(names: Sequence[str], last: str) -> str:
@@ -60,6 +61,8 @@ TEXTS: Mapping[int, str] = {
     REPEATED_VALUE: "pull {pull} is closed, but the parts that were withheld are not all repeated before, as they were",
     CLOSED_TIME: "pull {pull} is closed at time {time}; where feedback is hidden, it is closed when its window ends, "
     "at {window_end}",
+    CHANGE: "changed of pull {pull}, part {part}, with value {value}; a change is of no pull and has no value",
+    CHANGE_ORDER: "changed after deliveries of the same time; a change comes before them",
     **look_rules.TEXTS,
 }
 """What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
@@ -194,6 +197,8 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
 @compiled
 def _fault(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule of its kind that an event breaks, or 0."""
+    if columns.kind[event] == CHANGED:
+        return _changed(state, columns, event)
     if columns.kind[event] >= LOOK:
         return _look(rules, state, columns, event)
     if columns.kind[event] == PULL:
@@ -223,6 +228,16 @@ def _pull(rules: Rules, state: CheckerState, columns: EventColumns, event: int) 
     if columns.part[event] != 0:
         return PART
     return SHOWN if math.isnan(columns.value[event]) == rules.clairvoyant else 0
+
+
+@compiled
+def _changed(state: CheckerState, columns: EventColumns, event: int) -> int:
+    """The rule that a change breaks, or 0: it is of no pull, and the first event of its time."""
+    if columns.round[event] != state.rounds[0]:
+        return ROUND
+    if columns.pull[event] != 0 or columns.part[event] != 0 or not math.isnan(columns.value[event]):
+        return CHANGE
+    return CHANGE_ORDER if state.last[0] else 0
 
 
 @compiled
@@ -382,6 +397,8 @@ def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
 def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> None:
     """Remember an event that breaks no rule."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
+    if kind == CHANGED:
+        return
     if kind >= LOOK:
         state.last[0] = AFTER_ALL
         accept_look(state.look, state.dropped, kind, pull, columns.arm[event], part)

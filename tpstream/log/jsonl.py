@@ -12,7 +12,7 @@ import structlog
 from tpstream.log.formats import DIGITS, FormatReader, LogFile
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError, did_you_mean
-from tpstream.model.events import COLUMN, KIND_NAMES, PULL, Column, Columns, Event, Events
+from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, PULL, Column, Columns, Event, Events
 
 CHUNK = 1 << 22
 """Bytes that are decoded at a time."""
@@ -41,6 +41,16 @@ def render(_: object, __: str, record: structlog.typing.EventDict) -> bytes:
     return _encoder.encode_lines(lines).removesuffix(b"\n")
 
 
+def encode_lines(lines: Sequence[Header | Event]) -> bytes:
+    """Whole lines, for a log that is written event by event."""
+    return _encoder.encode_lines(lines)
+
+
+def to_events(lines: Sequence[Event], header: Header) -> Events:
+    """Events one by one as arrays."""
+    return Events(**_to_columns(list(lines), _stored(header, COLUMN_NAMES), len(header.arms)))
+
+
 class Writer:
     """Writes batches of events as lines."""
 
@@ -67,7 +77,7 @@ def open_reader(path: Path) -> FormatReader:
         first = file.tell()
         stop, event, end = _find_end(path, file, first)
     last = event.seq if isinstance(event, Event) else event
-    batches = partial(_read_batches, path, len(header.arms), first, stop)
+    batches = partial(read_between, path, header, first, stop)
     if end is None:
         return FormatReader(header, last, None, batches, last_round=event.round if isinstance(event, Event) else None)
     return FormatReader(header, last, end.end, batches, sha256=end.sha256)
@@ -95,7 +105,7 @@ class Tail:
                 end = _try_decode(last, End)
                 events = lines if end is None else lines.removesuffix(last)
                 if events:
-                    yield _decode(self._path, len(self.header.arms), events, names, self._line)
+                    yield _decode(self._path, len(self.header.arms), events, _stored(self.header, names), self._line)
                 self.end = None if end is None else end.end
                 self._place += len(lines)
                 self._line += lines.count(b"\n")
@@ -103,9 +113,9 @@ class Tail:
                     return  # the rest is not written yet
 
 
-def _read_batches(path: Path, arms: int, first: int, stop: int, names: Sequence[str]) -> Iterator[Columns]:
+def read_between(path: Path, header: Header, first: int, stop: int, names: Sequence[str]) -> Iterator[Columns]:
     """The columns of these names from the lines between two bytes, a chunk at a time."""
-    line = 2
+    line, arms, names = 2, len(header.arms), _stored(header, names)
     with path.open("rb") as file:
         file.seek(first)
         while (left := stop - file.tell()) > 0:
@@ -114,6 +124,11 @@ def _read_batches(path: Path, arms: int, first: int, stop: int, names: Sequence[
                 chunk += file.readline(min(LONGEST, stop - file.tell()))
             yield _decode(path, arms, chunk, names, line)
             line += chunk.count(b"\n")
+
+
+def _stored(header: Header, names: Sequence[str]) -> Sequence[str]:
+    """Those of the names that a log with this header can have."""
+    return [name for name in names if not COLUMN[name].outside or name in header.world_columns]
 
 
 def _decode(path: Path, arms: int, chunk: bytes, names: Sequence[str], line: int) -> Columns:
@@ -182,7 +197,7 @@ def _to_columns(lines: list[Any], names: Sequence[str], arms: int) -> Columns:
         if column.name == "kind":
             values = [CODES[kind] for kind in values]
         elif column.optional:
-            if values.count(None) == len(values):
+            if values.count(None) == len(values) and not column.outside:
                 continue
             values = _check_optional(lines, column, arms)
         rows = np.array(values, dtype=column.type)

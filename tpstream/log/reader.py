@@ -94,6 +94,8 @@ class Log(Displayed):
         if self.complete:
             return None
         last, rounds = self.reader.last, self.reader.last_round
+        if self.header.decider is not None and last is not None:
+            return f"goes on: {counted(rounds or 0, 'decision')} so far (seq {last})"
         if last == -1:
             return f"cut before the first of {self.header.horizon:,} rounds"
         if last is None:

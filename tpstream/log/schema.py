@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
-from tpstream.model.events import Detail
+from tpstream.model.events import OUTSIDE_COLUMNS, Detail
 from tpstream.model.limits import LARGEST, LONGEST_SPAN, LONGEST_TEXT, MOST_ARMS, MOST_ROUNDS
 from tpstream.model.world import Endpoint, Problem, Reveal
 
@@ -80,6 +80,25 @@ class LoggedScenario(msgspec.Struct, frozen=True):
     reveal: Reveal = "all"
 
 
+class DeciderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How decisions are made for real, step by step: what a `Decider` was opened with, besides its policy."""
+
+    identity: Text
+    """Random digits that tell the tokens of this log from those of others."""
+    clock: Literal["server", "caller"]
+    """Whose clock gives times."""
+    silence: Literal["zero", "wait"]
+    """What a part counts of which nothing was heard: 0 when its period is over, or nothing: it is waited for."""
+    unit_seconds: Positive | None = None
+    """How long a unit of time is, where that is known."""
+    tolerance: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] = 0.0
+    """How long before its decision, or before the last event, something may have happened."""
+    minimum_probability: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """The probability that every open arm has at least."""
+    random_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """The share of decisions that are made by chance alone, all open arms alike."""
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """What a run was: its scenario with all defaults filled in, its policy, its random seed, and the arms' true means.
 
@@ -125,7 +144,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     payments: bool = False
     """Whether the parts are periods of age, each one unit of time long, in which any number of payments may come."""
     window: Positive | None = None
-    """Of a log of payments: the age at which a pull is closed, in units of time; the last period may be shorter."""
+    """The age at which a pull is closed at the latest, of a log of payments or of decisions that are made for real.
+
+    It is in units of time; of payments, the last period may be shorter.
+    """
     until: Number | None = None
     """The time up to which a sparse log knows of payments, if that is later than its last event."""
     origin: Text | None = None
@@ -140,6 +162,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the sites at which decisions are due; empty if there are none."""
     endpoint: HeardEndpoint | None = None
     """What the policy heard in a trial instead of the rewards; None: the rewards."""
+    decider: DeciderSettings | None = None
+    """Of decisions that are made for real: how; such a log may go on at any time. None: of a run, or imported."""
     versions: dict[str, str]
     """The versions of tpstream and of packages that numbers depend on."""
 
@@ -186,7 +210,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     def world_columns(self) -> tuple[str, ...]:
         """The optional columns that events of this world have; in a log of only the pulls all are shown."""
         hidden = self.reveal != "all" and self.detail != "pulls"
-        return (*(["shown"] if hidden else []), *(["site"] if self.sites else []))
+        outside = OUTSIDE_COLUMNS if self.decider is not None else ()
+        return (*(["shown"] if hidden else []), *(["site"] if self.sites else []), *outside)
 
 
 def write_endpoint(endpoint: Endpoint) -> HeardEndpoint:

@@ -29,13 +29,15 @@ from tpstream.log.sparse_merge import Merge, Merged, cut, empty_rows, fill, merg
 from tpstream.model.arrays import Bools, Bytes, Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import (
+    CHANGED,
     CLOSED,
     COLUMN,
     COLUMN_NAMES,
     COLUMNS,
     KIND_NAMES,
     LATE,
-    LOOK,
+    LOOK_KINDS,
+    OUTSIDE_COLUMNS,
     PART_KINDS,
     PARTIAL,
     PULL,
@@ -105,6 +107,7 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
         numbers=np.zeros(3, dtype=np.int64),
     )
     needed = [*NAMES, *(["shown"] if header.reveal != "all" else [])]
+    needed += [name for name in names if name in OUTSIDE_COLUMNS]
     optional = [name for name in names if name not in needed]
     numbering = Numbering()
     for columns in reader.batches([*needed, *optional]):
@@ -148,6 +151,7 @@ class Numbering:
         chosen = rows.origin[~is_zero]
         merged: Columns = {"value": np.zeros(len(is_zero)), "kind": np.full(len(is_zero), PARTIAL, dtype=np.int8)}
         merged |= {name: getattr(rows, name) for name in Merged._fields if name in columns}
+        merged |= {name: COLUMN[name].missing(len(is_zero)) for name in OUTSIDE_COLUMNS if name in columns}
         for name, column in merged.items():
             column[~is_zero] = columns[name][chosen]
         numbers = np.full(len(is_zero), self._last)
@@ -191,11 +195,11 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
 
 def _check_ranges(path: Path, columns: Columns, pulls: int, span: int) -> None:
     """Refuse numbers of pulls and parts for which there is no row; the rules of a log find everything else."""
-    if (columns["kind"] >= LOOK).any():
+    if np.isin(columns["kind"], LOOK_KINDS).any():
         raise LogError(f"{path}: a log with the looks of a trial has all events; it cannot be sparse")
     is_pull = columns["kind"] == PULL
     made = pulls + np.cumsum(is_pull)
-    expected = np.where(is_pull, made, np.clip(columns["pull"], 1, made))
+    expected = np.where(is_pull, made, np.clip(columns["pull"], np.where(columns["kind"] == CHANGED, 0, 1), made))
     for name, wrong, what in (
         ("pull", columns["pull"] != expected, "pulls are numbered 1, 2, ... as they are made"),
         ("part", (columns["part"] < 0) | (columns["part"] > span), f"the span is {span}"),

@@ -13,6 +13,8 @@ TpstreamError
  ├─ PluginError        a plug-in cannot be loaded, or is not what it says
  ├─ FigureError        a figure cannot be drawn or written
  ├─ PageError          a page cannot be written
+ ├─ DeciderError       a decider cannot be opened, refuses a request, or cannot write
+ ├─ ServiceError       a service cannot be started, or refused what it was asked
  └─ StudyError         runs of a study failed, or its folder holds another study
 
 What user-written code raises goes through `user_code`, which names whose code it was and what it was doing.
@@ -110,6 +112,39 @@ class FigureError(TpstreamError):
 
 class PageError(TpstreamError):
     """A page cannot be written."""
+
+
+class DeciderError(TpstreamError):
+    """A decider cannot be opened, refuses a request, or cannot write what it was told.
+
+    Parameters
+    ----------
+    message
+        What, the value and the remedy.
+    reason
+        Of a refused request: the word that stands in a `Refusal`, such as "conflict"; "full" if the disk is.
+
+    Examples
+    --------
+    >>> DeciderError("no decision has the token 'x'", reason="unknown-token").reason
+    'unknown-token'
+    """
+
+    def __init__(self, message: str = "", *, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["DeciderError"], tuple[str], dict[str, str | None]]:
+        """How to pickle it, with its reason."""
+        return DeciderError, (str(self),), {"reason": self.reason}
+
+
+class ServiceError(TpstreamError):
+    """A service cannot be started, cannot be reached, or refused a request; `status` is that of HTTP, if it answered."""
+
+    def __init__(self, message: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class StudyError(TpstreamError):

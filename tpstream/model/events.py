@@ -23,13 +23,14 @@ class Kind(IntEnum):
     """The kinds of events; the numbers are part of the log's schema.
 
     A `PULL` is a decision. A `PARTIAL` is a part that was paid and credited, a `LATE` part came after its pull was
-    closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull. The other two are about
-    no pull: a `LOOK` is a number that a trial's analysis found for an arm, `STOPPED` an arm that is closed after it.
+    closed, a `DROPPED` part never comes; neither of them is credited. `CLOSED` ends a pull. The others are about
+    no pull: a `LOOK` is a number that a trial's analysis found for an arm, `STOPPED` an arm that is closed after it;
+    `CHANGED` says that from here on decisions are made in another way.
 
     Examples
     --------
     >>> [kind.name.lower() for kind in Kind]
-    ['pull', 'partial', 'closed', 'late', 'dropped', 'look', 'stopped']
+    ['pull', 'partial', 'closed', 'late', 'dropped', 'look', 'stopped', 'changed']
     >>> int(Kind.CLOSED)
     2
     """
@@ -41,11 +42,12 @@ class Kind(IntEnum):
     DROPPED = 4
     LOOK = 5
     STOPPED = 6
+    CHANGED = 7
 
 
 KIND_NAMES = tuple(kind.name.lower() for kind in Kind)
 """The kinds as they are written in logs; the place in the tuple is the kind's number."""
-PULL, PARTIAL, CLOSED, LATE, DROPPED, LOOK, STOPPED = (int(kind) for kind in Kind)
+PULL, PARTIAL, CLOSED, LATE, DROPPED, LOOK, STOPPED, CHANGED = (int(kind) for kind in Kind)
 """The kinds as plain integers, for compiled code, which knows no enumerations."""
 PART_KINDS = (PARTIAL, LATE, DROPPED)
 """The kinds of events that are about one part of a pull; the column `part` of a pull and of a closing is 0."""
@@ -70,11 +72,17 @@ class Column:
     """Whether single values may be missing: NaN in memory, null in a log."""
     short: bool = False
     """Whether logs store these integers in 32 bits whatever the horizon; others get 64 bits for a long one."""
+    outside: bool = False
+    """Whether it says what somebody outside called or dated the event; compiled code never sees it."""
 
     def empty(self, rows: int, arms: int = 0, *, narrow: bool = False) -> NDArray[Any]:
         """An array with that many rows, not yet filled; `narrow`: with 32 bits instead of 64 for whole numbers."""
         kind = np.int32 if narrow and self.type is np.int64 else self.type
         return np.empty((rows, arms) if self.per_arm else rows, dtype=kind)
+
+    def missing(self, rows: int) -> NDArray[Any]:
+        """That many values of which each is missing, for a column that is nullable."""
+        return np.full(rows, None if self.type is np.object_ else np.nan, dtype=self.type)
 
 
 COLUMNS = (
@@ -91,12 +99,17 @@ COLUMNS = (
     Column("indices", np.float64, optional=True, per_pull=True, per_arm=True),
     Column("probability", np.float64, optional=True, per_pull=True, nullable=True),
     Column("probabilities", np.float64, optional=True, per_pull=True, per_arm=True),
+    Column("key", np.object_, optional=True, nullable=True, outside=True),
+    Column("event_time", np.float64, optional=True, nullable=True, outside=True),
 )
 """All columns, in the order of the schema."""
 Detail = Literal["all", "pulls", "indices", "probabilities"]
 """What a log holds: every event, only the pulls, or every event and the optional columns of this name."""
-WORLD_COLUMNS = ("shown", "site")
-"""The optional columns that a log has if its world needs them: where feedback is hidden, where there are sites."""
+OUTSIDE_COLUMNS = tuple(column.name for column in COLUMNS if column.outside)
+"""The columns of logs of decisions that were made for real, step by step."""
+WORLD_COLUMNS = ("shown", "site", *OUTSIDE_COLUMNS)
+"""The optional columns that a log has if its world needs them: where feedback is hidden, where there are sites, and
+where events come from outside."""
 DETAIL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "indices": ("indices",),
     "probabilities": ("probability", "probabilities"),
@@ -118,7 +131,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     feedback is hidden. `site` is the number of the site at which a decision was due, where there are any. `indices` is
     the policy's index of every arm, with "inf" for an infinite one (JSON has no number for it) and None for one that is
     not a number. `probabilities` is the probability with which each arm was chosen, and `probability` that of the
-    chosen one; None where it is not known.
+    chosen one; None where it is not known. `key` is what the caller of a `Decider` called the event, and what changed
+    at one of kind changed, as JSON; `event_time` is when it happened, as far as that was told: `time` is when it came.
     """
 
     seq: int
@@ -134,10 +148,12 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     indices: tuple[float | str | None, ...] | None = None
     probability: float | None = None
     probabilities: tuple[float | str | None, ...] | None = None
+    key: str | None = None
+    event_time: float | None = None
 
 
 class EventColumns(NamedTuple):
-    """The columns of events for compiled code: every column is there, an absent one has no rows."""
+    """The columns of events for compiled code: those from outside are not there, an absent one has no rows."""
 
     seq: Ints
     time: Floats
@@ -191,6 +207,10 @@ class Events:
     """The same for the probability of the arm that was chosen."""
     probabilities: Floats | None = None
     """The same for the probability of every arm."""
+    key: NDArray[np.object_] | None = None
+    """What the event was called outside, as text; None where it has no name."""
+    event_time: Floats | None = None
+    """When it happened outside; NaN where nobody said."""
     borrowed: ClassVar[bool] = False
     """Whether the arrays are views of buffers that will be used again: `copy` what is to be kept."""
 
@@ -210,8 +230,8 @@ class Events:
         if column.name == "kind":
             return [KIND_NAMES[kind] for kind in values]
         if column.per_arm:
-            values = [tuple(map(_json_number, row)) for row in values]
-        elif column.nullable:
+            values = [tuple(map(json_number, row)) for row in values]
+        elif column.nullable and column.type is np.float64:
             values = [None if isnan(value) else value for value in values]
         return spread(values, self.kind) if column.per_pull else values
 
@@ -222,7 +242,7 @@ class Events:
     def arrays(self) -> EventColumns:
         """The columns for compiled code; those with rows for pulls only are left out, that is, they have no rows."""
         found = {name: rows for name, rows in self.columns().items() if not COLUMN[name].per_pull}
-        return EventColumns(*(found.get(column.name, column.empty(0)) for column in COLUMNS))
+        return EventColumns(*(found.get(name, COLUMN[name].empty(0)) for name in EventColumns._fields))
 
     def copy(self) -> "Events":
         """The same events in arrays of their own, in the types of the schema."""
@@ -284,7 +304,8 @@ class Told:
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
+        """The number of events that were told."""
 
     def of(self, events: Events) -> Events:
         """What it is told of the next events."""
@@ -293,9 +314,9 @@ class Told:
         if not told.all():
             columns = {name: rows[told] for name, rows in columns.items()}
         count = len(columns["seq"])
-        if count and columns["seq"][-1] != self._count + count - 1:
-            columns["seq"] = np.arange(self._count, self._count + count)
-        self._count += count
+        if count and columns["seq"][-1] != self.count + count - 1:
+            columns["seq"] = np.arange(self.count, self.count + count)
+        self.count += count
         return Events(**columns)
 
 
@@ -325,9 +346,10 @@ def empty_columns(
     `seq` counts from 0 on. `narrow`: whole numbers other than `seq` get 32 bits, as logs store them.
     """
     chosen = set(optional)
-    rows = {column.name: pulls if column.per_pull else events for column in COLUMNS}
-    absent = {column.name: 0 for column in COLUMNS if column.optional and column.name not in chosen}
-    columns = {column.name: column.empty((rows | absent)[column.name], arms, narrow=narrow) for column in COLUMNS}
+    inside = [COLUMN[name] for name in EventColumns._fields]
+    rows = {column.name: pulls if column.per_pull else events for column in inside}
+    absent = {column.name: 0 for column in inside if column.optional and column.name not in chosen}
+    columns = {column.name: column.empty((rows | absent)[column.name], arms, narrow=narrow) for column in inside}
     return EventColumns(**columns | {"seq": np.arange(events)})
 
 
@@ -336,14 +358,14 @@ def filled_events(room: EventColumns, seq: int, events: int, pulls: int) -> Even
     if events:
         np.add(room.seq, seq - room.seq[0], out=room.seq)  # all rows, so that they go on counting
     columns: Columns = {}
-    for column in COLUMNS:
+    for column in map(COLUMN.__getitem__, EventColumns._fields):
         rows = getattr(room, column.name)
         if len(rows) or not column.optional:
             columns[column.name] = rows[: pulls if column.per_pull else events]
     return BorrowedEvents(**columns)
 
 
-def _json_number(number: float) -> float | str | None:
+def json_number(number: float) -> float | str | None:
     """A number as JSON can carry it."""
     if isnan(number):
         return None

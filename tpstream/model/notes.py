@@ -39,7 +39,7 @@ def logger(**context: Any) -> structlog.typing.FilteringBoundLogger:
         logger = structlog.wrap_logger(
             structlog.WriteLogger(sys.stderr),
             processors=[structlog.processors.add_log_level, renderer],
-            wrapper_class=structlog.make_filtering_bound_logger(_level()),
+            wrapper_class=structlog.make_filtering_bound_logger(level()),
         )
     return logger.bind(**context)
 
@@ -64,7 +64,8 @@ def as_sentence(_logger: object, level: str, fields: MutableMapping[str, Any]) -
     return visible(f"{start}{f' ({about})' if about else ''}{f': {why}' if why else ''}")
 
 
-def _level() -> int:
+def level() -> int:
+    """The level from which messages are shown, as the environment says."""
     if os.environ.get(VERBOSE):
         return logging.DEBUG
     return logging.WARNING if os.environ.get(NOTES) == "0" else logging.INFO

@@ -41,6 +41,7 @@ class Purpose(IntEnum):
     ARRIVALS = 2
     POLICY = 3
     SERVICE = 4
+    SAFETY = 5
 
 
 def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0, queue: int | None = None) -> np.random.Generator:

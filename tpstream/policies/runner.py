@@ -100,6 +100,23 @@ class Runner:
             raise_error(self._policy, self.state, self._policy.name, 0, error)
         return probabilities
 
+    @property
+    def subscriptions(self) -> Any:
+        """What is remembered to call the policy's handlers."""
+        return self._subscriptions
+
+    @property
+    def ring(self) -> Ring:
+        """Which rows the open pulls have."""
+        return self._ring
+
+    def restore(self, state: Mapping[str, Any], subscriptions: Mapping[str, Any], ring: Ring) -> None:
+        """Put the policy where it was when these fields of `state` and `subscriptions` were kept."""
+        self.state = _with_fields(self.state, state)
+        self._subscriptions = _with_fields(self._subscriptions, subscriptions)
+        self._ring = ring
+        self._clock = getattr(self.state, "clock", None)
+
     def measures(self) -> Mapping[str, float]:
         """Numbers by name that the policy reports."""
         return {} if self._policy.measures is None else self._policy.measures(self.state)
@@ -142,6 +159,24 @@ class Runner:
     def _enlarge(self, rows: Any, names: tuple[str, ...], before: int, pull: int) -> Any:
         """A named tuple with these fields laid out for the larger ring."""
         return rows._replace(**{name: self._ring.enlarge(getattr(rows, name), before, pull) for name in names})
+
+
+def _with_fields(fields: Any, kept: Mapping[str, Any]) -> Any:
+    """A named tuple whose fields have these values; ValueError if they are of another policy.
+
+    Arrays that cannot be written, such as tables, stay as they are.
+    """
+    if set(kept) != set(fields._fields):
+        raise ValueError(f"it has the fields {', '.join(sorted(kept))}, not {', '.join(sorted(fields._fields))}")
+    values = {}
+    for name, now in fields._asdict().items():
+        if not isinstance(now, np.ndarray):
+            values[name] = type(now)(kept[name])
+        elif now.flags.writeable:
+            if kept[name].dtype != now.dtype or kept[name].ndim != now.ndim:
+                raise ValueError(f"{name} is of another type")
+            values[name] = np.ascontiguousarray(kept[name])
+    return fields._replace(**values)
 
 
 def needs_rows(subscriptions: Any) -> bool:

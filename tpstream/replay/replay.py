@@ -155,6 +155,10 @@ def replay(
         raise LogError(
             f"{log.path}: {choice.label} is shown totals at the pull, and this log has none; replay another policy"
         )
+    if header.decider is not None:
+        from tpstream.replay.decided import replay_decided  # noqa: PLC0415 (it builds on this module)
+
+        return replay_decided(log, choice)
     scenario, reason = rebuild(log, folder) if redraw else (None, "as asked")
     world = scenario.build_world(header.seed, header.run) if scenario else None
     stream = open_stream(header.seed, header.run, Purpose.POLICY)

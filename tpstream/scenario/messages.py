@@ -35,6 +35,7 @@ MESSAGES = {
 
 PATTERNS = {
     r"^[^/\\]+$": "must have no slash, since files are named after it",
+    r"^[a-z0-9][a-z0-9-]{0,63}$": "must be 1 to 64 small letters, digits and hyphens, since paths begin with it",
     r"^\S{1,8}$": "must be one word of at most 8 letters, e.g. EUR",
 }
 """What is wrong with a text that does not match a pattern."""

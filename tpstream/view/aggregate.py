@@ -15,7 +15,19 @@ from tpstream.log.sparse import nominal_times
 from tpstream.looks.design import Reason
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import CLOSED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, STOPPED, Columns, Events, pull_events
+from tpstream.model.events import (
+    CLOSED,
+    KIND_NAMES,
+    LATE,
+    LOOK,
+    LOOK_KINDS,
+    PARTIAL,
+    PULL,
+    STOPPED,
+    Columns,
+    Events,
+    pull_events,
+)
 from tpstream.model.pull_rows import longer
 from tpstream.view.axis import Axis, merge_pairs
 
@@ -227,7 +239,7 @@ class Aggregate:
 
     def note_looks(self, columns: Columns) -> None:
         """Keep the events about looks one by one: they are few."""
-        chosen = np.flatnonzero(columns["kind"] >= LOOK)[: MOST_LOOKS - len(self.looks)]
+        chosen = np.flatnonzero(np.isin(columns["kind"], LOOK_KINDS))[: MOST_LOOKS - len(self.looks)]
         if len(chosen):
             self.looks += zip(*(columns[name][chosen].tolist() for name in LOOK_COLUMNS), strict=True)
 

@@ -34,6 +34,13 @@ FAREWELL = 3.0
 STEADY = 5.0
 """Seconds for which a run is shown before another one of the same policy."""
 RUNNING = "running"
+SAFE = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+}
+"""Headers of every answer: nothing is kept, guessed, shown inside of another page or told to one."""
 UNITS = ("share of best arm", "best arm chosen")
 """Estimates that are shares, of which an interval does not leave 0 to 1."""
 
@@ -142,6 +149,23 @@ def _estimates(values: Mapping[str, list[float]]) -> dict[str, Any]:
     return found
 
 
+def live_html() -> str:
+    """The page as it is before it has heard anything; a server of any kind can send it and its stream of events."""
+    scripts = (*SCRIPTS[:-1], "live.js", SCRIPTS[-1])
+    page = make_page(
+        "explorer.html", styles=["explorer.css"], scripts=scripts, connects=True, title="tpstream", data=""
+    )
+    return page.text
+
+
+def changes_since(state: LiveState, version: int) -> tuple[bytes, int]:
+    """What is newer than this version, as server-sent events, and the version up to which it is."""
+    with state.changed:
+        pictures, described, version = state.pictures_since(version), state.described(), state.version
+    told = [*(("log", picture) for picture in pictures), ("state", described)]
+    return b"".join(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode() for name, data in told), version
+
+
 class LivePage:
     """Serves a live page as long as it is entered.
 
@@ -195,14 +219,6 @@ class LivePage:
         self._server.shutdown()
         self._server.server_close()
 
-    def html(self) -> str:
-        """The page as it is before it has heard anything."""
-        scripts = (*SCRIPTS[:-1], "live.js", SCRIPTS[-1])
-        page = make_page(
-            "explorer.html", styles=["explorer.css"], scripts=scripts, connects=True, title="tpstream", data=""
-        )
-        return page.text
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
@@ -225,7 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed(parse_qs(address.query).get("token", [""])[0]):
             return
         if address.path == "/":
-            self._send(HTTPStatus.OK, self.server.page.html().encode(), "text/html; charset=utf-8")
+            self._send(HTTPStatus.OK, live_html().encode(), "text/html; charset=utf-8")
         elif address.path == "/events":
             self._stream()
         else:
@@ -285,12 +301,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_headers(self, type: str) -> None:
         self.send_header("Content-Type", type)
-        for name, value in (
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-            ("X-Frame-Options", "DENY"),
-            ("Referrer-Policy", "no-referrer"),
-        ):
+        for name, value in SAFE.items():
             self.send_header(name, value)
 
     def _stream(self) -> None:
@@ -308,18 +319,13 @@ class _Handler(BaseHTTPRequestHandler):
             while not ended:
                 with state.changed:
                     state.changed.wait_for(lambda: state.version > version, HEARTBEAT)  # noqa: B023 (called at once)
-                    pictures, described = state.pictures_since(version), state.described()
-                    version, ended = state.version, state.ended
-                for picture in pictures:
-                    self._event("log", picture)
-                self._event("state", described)
+                    ended = state.ended
+                told, version = changes_since(state, version)
+                self.wfile.write(told)
+                self.wfile.flush()
         except OSError:
             pass  # the browser is gone
         finally:
             with state.changed:
                 state.viewers -= 1
                 state.changed.notify_all()
-
-    def _event(self, name: str, data: Mapping[str, Any]) -> None:
-        self.wfile.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
-        self.wfile.flush()

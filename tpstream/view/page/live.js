@@ -81,7 +81,7 @@ async function startLive() {
   page = { logs: [], names: [], colours: [], live: true };
   Object.assign(state, { from: 0, to: 0, begin: 0, end: 0 });
   byId("title").textContent = "Waiting for the run …";
-  const show = buildLive(), stream = new EventSource(`/events?token=${encodeURIComponent(live.token)}`);
+  const show = buildLive(), stream = new EventSource(live.token ? `events?token=${encodeURIComponent(live.token)}` : "events");
   let last = Promise.resolve(); // pictures are drawn one after the other
   stream.addEventListener("log", (event) => { last = last.then(() => takePicture(JSON.parse(event.data))); });
   stream.addEventListener("state", (event) => {

@@ -1,0 +1,195 @@
+"""The rules by which a decider answers, each once; docs/decider.md has the table."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deciders import SHOP, shop
+
+from tpstream import Decider, DeciderError, check_log, read_log, replay
+from tpstream.model.events import Kind
+from tpstream.serve.requests import Close, Decide, Deliver, Lost, Refusal
+
+
+def reason(action: Any, *args: Any, **options: Any) -> str | None:
+    """Why it is refused."""
+    with pytest.raises(DeciderError) as caught:
+        action(*args, **options)
+    return caught.value.reason
+
+
+def kinds(decider: Decider) -> list[str]:
+    """The kinds of the events of its log."""
+    found: list[str] = _written(decider)["kind"]
+    return found
+
+
+def _written(decider: Decider) -> Any:
+    reader = read_log(decider.path).reader
+    columns = [*(reader.written or reader).batches(["kind", "time", "part", "value", "event_time"])]
+    found: dict[str, list[Any]] = {}
+    for batch in columns:
+        for name, rows in batch.items():
+            values = [Kind(code).name.lower() for code in rows] if name == "kind" else rows.tolist()
+            found.setdefault(name, []).extend(values)
+    return found
+
+
+def test_the_same_key_gets_the_same_answer_also_after_a_restart(tmp_path: Path) -> None:
+    """A decision, a payment and a loss that are told twice are answered as the first time, and logged once."""
+    with shop(tmp_path, silence="wait") as decider:
+        first = decider.decide("offer", at=1.0)
+        paid = decider.deliver(first.token, amount=2.0, key="p", part=1, at=1.5)
+        lost = decider.lost(first.token, part=2, key="l", at=1.6)
+    with Decider.open(tmp_path / "shop", snapshot_every=None) as decider:
+        answers = decider.handle(
+            [
+                Decide(key="offer"),
+                Deliver(token=first.token, amount=2.0, key="p"),
+                Lost(token=first.token, part=2, key="l"),
+                Lost(token=first.token, part=2),
+            ]
+        )
+        assert kinds(decider) == ["pull", "partial", "dropped"]
+    assert [answer.repeated for answer in answers] == [True] * 4  # type: ignore[union-attr]
+    assert (answers[0].token, answers[0].arm) == (first.token, first.arm)  # type: ignore[union-attr]
+    assert answers[0].probabilities == first.probabilities == [0.5, 0.5]  # type: ignore[union-attr]
+    assert (answers[1].part, answers[1].time) == (paid.part, paid.time)  # type: ignore[union-attr]
+    assert (answers[2].part, answers[2].time) == (lost.part, lost.time)  # type: ignore[union-attr]
+
+
+def test_a_key_that_meant_something_else_is_a_conflict(tmp_path: Path) -> None:
+    """Another amount, another decision, another part or another kind under a known key is refused."""
+    with shop(tmp_path, silence="wait") as decider:
+        one, other = decider.decide("one", at=1.0), decider.decide("other", at=1.0)
+        decider.deliver(one.token, amount=2.0, key="p", part=1, at=1.5)
+        assert reason(decider.deliver, one.token, amount=3.0, key="p") == "conflict"
+        assert reason(decider.deliver, other.token, amount=2.0, key="p") == "conflict"
+        assert reason(decider.deliver, one.token, amount=2.0, key="p", part=2) == "conflict"
+        assert reason(decider.lost, one.token, part=1, key="p") == "conflict"
+        assert decider.state()["counts"] == {"refused: conflict": 4}
+
+
+def test_keys_outlive_the_closing_that_they_caused(tmp_path: Path) -> None:
+    """Whoever tells the last part again is not told that the decision is closed."""
+    with shop(tmp_path, silence="wait", span=1) as decider:
+        token = decider.decide("offer", at=1.0).token
+        first = decider.deliver(token, amount=1.0, key="p", at=1.0)
+        again = decider.deliver(token, amount=1.0, key="p")
+        assert (first.status, again.status, again.repeated) == ("credited", "credited", True)
+        assert reason(decider.deliver, token, amount=1.0, key="q") == "closed"
+        assert decider.close(token).repeated
+        assert kinds(decider) == ["pull", "partial", "closed"]
+
+
+@pytest.mark.parametrize("token", ["", "1", "1-", "2-0123456789abcdef", "x-1", "1-0123456789abcdef", "\uff11-a", "-1"])
+def test_an_unknown_token_is_refused(token: str, tmp_path: Path) -> None:
+    """A token of no decision of this log is unknown, also one that has the right number."""
+    with shop(tmp_path) as decider:
+        decider.decide("offer", at=1.0)
+        assert reason(decider.deliver, token, amount=1.0, key="p") == "unknown-token"
+
+
+def test_wrong_values_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    """Amounts that are no numbers, or negative without refunds; parts and keys that cannot be; times that are none."""
+    with shop(tmp_path, silence="wait") as decider:
+        token = decider.decide("offer", at=1.0).token
+        for amount in (float("nan"), float("inf"), -1.0):
+            assert reason(decider.deliver, token, amount=amount, key="p") == "bad-value"
+        for part in (0, 4, -1):
+            assert reason(decider.deliver, token, amount=1.0, key="p", part=part) == "bad-value"
+        assert reason(decider.decide, "") == "bad-value"
+        assert reason(decider.decide, "k" * 201) == "bad-value"
+        assert reason(decider.decide, "k", at=float("nan")) == "bad-value"
+        assert reason(decider.decide, "k", at=0.5) == "time"
+        assert kinds(decider) == ["pull"]
+
+
+def test_a_payment_may_overtake_its_decision_by_the_tolerance(tmp_path: Path) -> None:
+    """Within the tolerance it counts as of the decision's time, and its own is kept; before that it is too early."""
+    with shop(tmp_path, tolerance=0.5) as decider:
+        token = decider.decide("offer", at=1.0).token
+        paid = decider.deliver(token, amount=1.0, key="p", at=0.75)
+        assert (paid.time, paid.part) == (1.0, 1)
+        assert _written(decider)["event_time"][1] == 0.75
+        assert decider.state()["counts"] == {"overtook its decision": 1}
+        decider.decide("later", at=2.0)
+        assert reason(decider.deliver, token, amount=1.0, key="q", at=0.25) == "time"
+
+
+def test_a_period_without_payment_is_told_as_zero_before_the_next_decision(tmp_path: Path) -> None:
+    """Reading the log puts it in; a pull is closed when its window is over, and what comes then is late."""
+    with shop(tmp_path) as decider:
+        token = decider.decide("offer", at=0.0).token
+        assert [decider.deliver(token, amount=2.0, key=f"{at}", at=at).part for at in (0.5, 0.75, 1.0)] == [1, 1, 2]
+        assert reason(decider.deliver, token, amount=2.0, key="x", part=1, at=1.5) == "bad-value"
+        assert reason(decider.lost, token, part=1, at=1.5) == "closed"
+        assert decider.deliver(token, amount=5.0, key="late", at=3.0).status == "late"
+        decider.decide("next", at=3.5)
+        assert kinds(decider) == ["pull", "partial", "partial", "partial", "closed", "late", "pull"]
+        assert _written(decider)["value"][4] == 6.0
+        read = read_log(decider.path)
+        assert [(event.part, event.value) for event in read.events([Kind.PARTIAL])] == [
+            (1, 2.0),
+            (1, 2.0),
+            (2, 2.0),
+            (3, 0.0),
+        ]
+        assert replay(decider.path).equal
+        assert check_log(decider.path).sound
+
+
+def test_a_pull_can_be_closed_early(tmp_path: Path) -> None:
+    """What is outstanding is lost where parts are waited for, and paid nothing where they are periods."""
+    for silence, expected in (("wait", ["dropped", "dropped", "closed"]), ("zero", ["closed"])):
+        with shop(tmp_path / silence, silence=silence) as decider:
+            token = decider.decide("offer", at=0.0).token
+            decider.deliver(token, amount=1.0, key="p", at=0.25)
+            decider.close(token, at=0.5)
+            assert kinds(decider) == ["pull", "partial", *expected]
+            assert decider.close(token).repeated
+            assert check_log(decider.path).sound
+            assert replay(decider.path).equal
+
+
+def test_what_came_at_one_time_is_logged_in_the_order_in_which_it_came(tmp_path: Path) -> None:
+    """A decision that comes after a delivery of the same time knows of it: it gets the next time that there is."""
+    with shop(tmp_path, silence="wait") as decider:
+        one, other = decider.decide("one", at=1.0), decider.decide("other", at=1.0)
+        decider.deliver(other.token, amount=1.0, key="p", part=1, at=2.0)
+        decider.deliver(one.token, amount=1.0, key="q", part=1, at=2.0)
+        third = decider.decide("third", at=2.0)
+        times = _written(decider)["time"]
+        assert times[:3] == [1.0, 1.0, 2.0]
+        assert 2.0 < times[3] < third.time < 2.0 + 1e-9
+        assert check_log(decider.path).sound
+
+
+def test_a_batch_is_answered_in_order_and_a_refusal_stops_nothing(tmp_path: Path) -> None:
+    """What is refused in a batch leaves the others as they are."""
+    with shop(tmp_path) as decider:
+        token = decider.decide("offer", at=0.0).token
+        replies = decider.handle(
+            [Deliver(token=f"{token}x", amount=1.0, key="a"), Close(token=token, at=1.0), Decide(key="next", at=1.0)]
+        )
+        assert isinstance(replies[0], Refusal)
+        assert kinds(decider) == ["pull", "closed", "pull"]
+
+
+def test_the_servers_clock_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are those of arrival since the log was opened; the caller's own time is kept beside, and none is ahead."""
+    from tpstream.serve import clock  # noqa: PLC0415
+
+    now = [1_700_000_000.0]
+    monkeypatch.setattr(clock.time, "time", lambda: now[0])
+    options = SHOP | {"clock": "server", "span": 60, "window": "60d"}
+    monkeypatch.setattr("tpstream.serve.new_log.origin_now", lambda: "2023-11-14T22:13:20Z")
+    with Decider.open(tmp_path / "shop", **options) as decider:
+        assert (decider.header.time_unit, decider.header.window) == ("day", 60.0)
+        first = decider.decide("one")
+        now[0] -= 3600
+        assert decider.decide("two").time == first.time == 0.0
+        now[0] += 86400 * 2 + 3600
+        paid = decider.deliver(first.token, amount=1.0, key="p", at=1.5)
+        assert (paid.part, paid.time) == (3, 2.0)
+        assert reason(decider.deliver, first.token, amount=1.0, key="q", at=5.0) == "time"

@@ -1,0 +1,1 @@
+"""How does a policy decide for real, step by step, without forgetting anything it was told?"""

@@ -1,0 +1,480 @@
+"""The service: which path does what, as an ASGI application of Starlette."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+from structlog.typing import FilteringBoundLogger
+
+from tpstream.log.schema import Header
+from tpstream.model.errors import DeciderError, TpstreamError
+from tpstream.serve.access import Door, Headers, Hosts, Rate
+from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
+from tpstream.serve.config import Limits
+from tpstream.serve.metrics import CONTENT_TYPE, Metrics, exposition
+from tpstream.serve.openapi import api_page, openapi
+from tpstream.serve.page import LogPage
+from tpstream.serve.requests import Close, Decide, Deliver, Lost, Reply, Request
+from tpstream.serve.worker import BusyError, StoppingError, Worker
+from tpstream.view.live import live_html
+
+HTML = "text/html; charset=utf-8"
+NAMED = re.compile(rb'"type"')
+"""Occurs in a body whose requests say of what type they are."""
+SAME_TYPE = msgspec.json.Decoder(Deliver | list[Deliver])
+ANY_TYPE = msgspec.json.Decoder(Deliver | Lost | Close | list[Deliver | Lost | Close])
+DECIDE = msgspec.json.Decoder(Decide)
+
+
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All decisions are for one arm from now on; None: the policy decides again."""
+
+    arm: str | None
+    reason: str
+
+
+SWITCH = msgspec.json.Decoder(Switch)
+
+
+class Settled(Protocol):
+    """What the service needs of a decider, besides what its worker does."""
+
+    @property
+    def header(self) -> Header:
+        """The header of its log."""
+
+    def state(self) -> dict[str, Any]:
+        """The numbers of the experiment."""
+
+    def switch(self, arm: str | None, *, reason: str) -> object:
+        """Decide for this arm from now on; None: let the policy decide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One experiment: its decider, and who may ask it how often."""
+
+    name: str
+    decider: Settled
+    worker: Worker
+    door: Door
+    rate: Rate
+    metrics: Metrics
+    page: LogPage
+
+
+def decider_facts(header: Header) -> dict[str, Any]:
+    """What a decider was opened with, by the names of the configuration."""
+    names = (
+        "kind",
+        "parameters",
+        "arms",
+        "span",
+        "window",
+        "groups",
+        "maxima",
+        "signed",
+        "seed",
+        "run",
+        "horizon",
+        "currency",
+    )
+    own = ("clock", "silence", "tolerance", "minimum_probability", "random_share")
+    found = {name: getattr(header, name) for name in names}
+    return found | {name: getattr(header.decider, name) for name in own}
+
+
+Action = Callable[[Served, "Call"], Awaitable[None]]
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One HTTP request that was let in."""
+
+    scope: Scope
+    receive: Receive
+    send: Send
+    headers: Headers
+
+
+class Service:
+    """Answers HTTP requests for some experiments.
+
+    Parameters
+    ----------
+    experiments
+        The experiments; with a single one, its paths may leave out its name.
+    limits
+        What callers may ask for.
+    hosts
+        The names under which the service may be asked.
+    log
+        Is told of every request, at the level "debug".
+    """
+
+    def __init__(self, experiments: Iterable[Served], limits: Limits, hosts: Hosts, log: FilteringBoundLogger) -> None:
+        self.experiments = {one.name: one for one in experiments}
+        self._limits, self._hosts, self._log = limits, hosts, log
+        self.stopping = False
+        self._html = ""
+
+    def stop(self) -> None:
+        """Take no more requests, and tell the browsers."""
+        self.stopping = True
+        for one in self.experiments.values():
+            one.page.end()
+
+    def app(self) -> Starlette:
+        """The application."""
+        actions: list[tuple[str, str, Action, bool]] = [
+            ("POST", "decide", self._decide, False),
+            ("POST", "deliver", self._deliver, False),
+            ("POST", "switch", self._switch, False),
+            ("GET", "state", self._state, True),
+            ("GET", "events", self._events, True),
+            ("GET", "", self._page, True),
+        ]
+        short, named = [], []
+        for method, path, action, looks in actions:
+            endpoint = _Endpoint(partial(self._enter, path or "page", action, looks))
+            short.append(Route(f"/{path}", endpoint, methods=[method]))
+            named.append(Route(f"/{{experiment}}/{path}", endpoint, methods=[method]))
+        routes: list[BaseRoute] = [*(short if len(self.experiments) == 1 else []), *named]
+        routes.append(Route("/healthz", _Endpoint(self._health), methods=["GET"]))
+        for path, ask in (("metrics", self._metrics), ("openapi.json", self._openapi), ("docs", self._docs)):
+            routes.append(Route(f"/{path}", _Endpoint(partial(self._general, ask)), methods=["GET"]))
+        routes.append(Route("/{experiment}", _Endpoint(self._to_page), methods=["GET"]))
+        app = Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method, 500: _failed})
+        app.router.redirect_slashes = False  # it would for every path, also unknown ones
+        return app
+
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
+        """Whether requests are answered; the one path that needs no token."""
+        fine = not self.stopping and all(one.worker.alive for one in self.experiments.values())
+        body = encode({"status": "ok" if fine else "stopping"})
+        await respond(send, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, body)
+
+    async def _to_page(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
+        """Lead to the page of an experiment, whose address ends in a slash."""
+        self._meant(scope)
+        query = scope["query_string"].decode("latin-1")
+        place = f"/{self._experiment(scope).name}/{f'?{query}' if query else ''}"
+        await respond(send, HTTPStatus.SEE_OTHER, b"", HTML, {"location": place})
+
+    async def _general(
+        self, ask: Callable[[list[Served]], Awaitable[tuple[bytes, str]]], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer something about all experiments that the token of a request opens."""
+        headers = self._meant(scope)
+        call = Call(scope, receive, send, headers)
+        found = [one for one in self.experiments.values() if one.door.shows(headers)]
+        if not found:
+            raise _no_token()
+        body, kind = await ask(found)
+        await respond(call.send, HTTPStatus.OK, body, kind)
+
+    async def _enter(
+        self,
+        path: str,
+        action: Action,
+        looks: bool,
+        scope: Scope,
+        receive: Receive,
+        send: Send,  # noqa: FBT001
+    ) -> None:
+        """Do something for an experiment, if the request may ask for it; count the answer."""
+        began = time.perf_counter()
+        headers = self._meant(scope)
+        experiment = self._experiment(scope)
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+        async def note(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            if path != "page" and not (experiment.door.shows(headers) if looks else experiment.door.admits(headers)):
+                raise _no_token()
+            if self.stopping:
+                raise _stopping()
+            await action(experiment, Call(scope, receive, note, headers))
+        except RefusedError as refused:
+            status = refused.status
+            raise
+        finally:
+            seconds = time.perf_counter() - began
+            experiment.metrics.answered(path, int(status), None if path == "events" else seconds)
+            self._log.debug("answered", experiment=experiment.name, path=path, status=int(status), seconds=seconds)
+
+    def _meant(self, scope: Scope) -> Headers:
+        """The headers of a request that was meant for this service, and does not come from another page."""
+        headers = dict(scope["headers"])
+        if not self._hosts.knows(headers):
+            raise RefusedError(
+                HTTPStatus.FORBIDDEN,
+                "this service is not known under that name",
+                "ask at the address that it printed, or add the name to `hosts` in its configuration",
+            )
+        if not self._hosts.same_origin(headers):
+            raise RefusedError(HTTPStatus.FORBIDDEN, "another page may not ask", "ask from a program")
+        return headers
+
+    def _experiment(self, scope: Scope) -> Served:
+        name = scope.get("path_params", {}).get("experiment")
+        if name is None:
+            return next(iter(self.experiments.values()))
+        if name not in self.experiments:
+            raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such experiment", "see the configuration")
+        return self.experiments[name]
+
+    async def _decide(self, experiment: Served, call: Call) -> None:
+        request = _decoded(DECIDE, await self._body(call))
+        replies = await self._ask(experiment, [request])
+        await respond(call.send, *one_answer(replies[0]))
+
+    async def _deliver(self, experiment: Served, call: Call) -> None:
+        body = await self._body(call)
+        found = _deliveries(body)
+        if not isinstance(found, list):
+            replies = await self._ask(experiment, [found])
+            await respond(call.send, *one_answer(replies[0]))
+            return
+        if len(found) > self._limits.items:
+            raise RefusedError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"{len(found):,} deliveries in one request, and at most {self._limits.items:,} are taken",
+                "send several requests",
+            )
+        replies = await self._ask(experiment, found) if found else []
+        await respond(call.send, *many_answers(replies))
+
+    async def _switch(self, experiment: Served, call: Call) -> None:
+        found = _decoded(SWITCH, await self._body(call))
+        try:
+            await self._waited(
+                experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason))
+            )
+        except TpstreamError as error:
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), "name an arm, or null") from None
+        self._log.info("switched", experiment=experiment.name, arm=found.arm, reason=found.reason)
+        await respond(call.send, HTTPStatus.OK, encode({"arm": found.arm}))
+
+    async def _state(self, experiment: Served, call: Call) -> None:
+        state = await self._waited(experiment.worker.call(experiment.decider.state))
+        facts = decider_facts(experiment.decider.header)
+        await respond(
+            call.send, HTTPStatus.OK, encode({**state, "waiting": experiment.worker.waiting, "settings": facts})
+        )
+
+    async def _page(self, experiment: Served, call: Call) -> None:
+        """The live page; the token of its address goes into a cookie, and away from the address."""
+        given = parse_qs(call.scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        door = experiment.door
+        if given and not door.open:
+            if not door.opens_to(given.encode()):
+                raise _no_token()
+            cookie = f"{door.cookie_name}={door.cookie}; Path=/; HttpOnly; SameSite=Strict"
+            headers = {"set-cookie": cookie, "location": call.scope["path"]}
+            await respond(call.send, HTTPStatus.SEE_OTHER, b"", HTML, headers)
+            return
+        if not door.shows(call.headers):
+            raise _no_token()
+        self._html = self._html or live_html()
+        await respond(call.send, HTTPStatus.OK, self._html.encode(), HTML)
+
+    async def _events(self, experiment: Served, call: Call) -> None:
+        """The stream of what the page shows."""
+        if experiment.page.full:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many browsers look", "close another page")
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        await call.send({"type": "http.response.start", "status": 200, "headers": headers})
+        gone = asyncio.ensure_future(_disconnected(call.receive))
+        stream = experiment.page.events()
+        try:
+            async for told in stream:
+                if gone.done():
+                    return
+                await call.send({"type": "http.response.body", "body": told, "more_body": True})
+            await call.send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    async def _metrics(self, experiments: list[Served]) -> tuple[bytes, str]:
+        rows = {}
+        for one in experiments:
+            state = await self._waited(one.worker.call(one.decider.state))
+            rows[one.name] = (one.metrics, one.worker.waiting, state)
+        return exposition(rows).encode(), CONTENT_TYPE
+
+    async def _openapi(self, experiments: list[Served]) -> tuple[bytes, str]:  # noqa: ARG002 (as its siblings)
+        return json.dumps(openapi(), indent=1).encode(), "application/json"
+
+    async def _docs(self, experiments: list[Served]) -> tuple[bytes, str]:  # noqa: ARG002 (as its siblings)
+        return api_page().encode(), HTML
+
+    async def _ask(self, experiment: Served, requests: Sequence[Request]) -> list[Reply]:
+        """Hand requests to the decider, and wait for its answers."""
+        if not experiment.rate.allows(len(requests), time.monotonic()):
+            raise RefusedError(HTTPStatus.TOO_MANY_REQUESTS, "too many requests per second", "ask again later")
+        try:
+            replies: list[Reply] = await self._waited(experiment.worker.ask(requests))
+        except DeciderError as error:
+            if error.reason == "full":
+                remedy = "make room on the disk, then send it again"
+                raise RefusedError(HTTPStatus.INSUFFICIENT_STORAGE, str(error), remedy, reason="full") from None
+            remedy = "see the log of the service"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason="failed") from None
+        return replies
+
+    async def _waited(self, answer: Awaitable[Any]) -> Any:
+        """What a worker answers."""
+        try:
+            return await answer
+        except BusyError:
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, "too many requests wait", "ask again later", reason="busy"
+            ) from None
+        except StoppingError:
+            raise _stopping() from None
+
+    async def _body(self, call: Call) -> bytes:
+        """The body of a request, if it is JSON by its headers, and not too large."""
+        kind = call.headers.get(b"content-type", b"")
+        if kind.partition(b";")[0].strip().lower() != b"application/json":
+            raise RefusedError(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "the body is not said to be JSON",
+                "send Content-Type: application/json",
+            )
+        length = call.headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > self._limits.body:
+            raise self._too_large()
+        return await self._read(call.receive)
+
+    async def _read(self, receive: Receive) -> bytes:
+        """All parts of a body; its connection is closed if they do not arrive in time."""
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        while message.get("more_body", False):
+            if len(body) > self._limits.body:
+                raise self._too_large()
+            message = await receive()
+            body += message.get("body", b"")
+        if message["type"] == "http.disconnect":
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "the body has no end", "send it whole", close=True)
+        if len(body) > self._limits.body:
+            raise self._too_large()
+        return body
+
+    def _too_large(self) -> RefusedError:
+        return RefusedError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the body has more than {self._limits.body:,} bytes",
+            "send several requests",
+        )
+
+
+class _Endpoint:
+    """An ASGI application that sends what is refused as JSON; Starlette would wrap a plain function once more."""
+
+    def __init__(self, answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            await self._answer(scope, receive, send)
+        except RefusedError as refused:
+            await refuse(send, refused)
+
+
+async def _disconnected(receive: Receive) -> None:
+    """Wait until whoever asked is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _decoded(decoder: Any, body: bytes) -> Any:
+    """What a body says; a body that is no JSON is another error than one that says something wrong."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise RefusedError(
+            HTTPStatus.UNPROCESSABLE_ENTITY, _small(str(error)), "see /docs for the fields", reason="bad-value"
+        ) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise RefusedError(
+            HTTPStatus.BAD_REQUEST,
+            f"the body is not JSON: {_small(str(error))}",
+            "send a JSON object",
+            reason="no-json",
+        ) from None
+
+
+def _deliveries(body: bytes) -> Any:
+    """The deliveries, losses and closings of a body; where all are deliveries, they need not say so."""
+    try:
+        return SAME_TYPE.decode(body)
+    except msgspec.ValidationError:
+        if NAMED.search(body):
+            return _decoded(ANY_TYPE, body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        pass
+    return _decoded(SAME_TYPE, body)
+
+
+def _small(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _no_token() -> RefusedError:
+    return RefusedError(
+        HTTPStatus.UNAUTHORIZED, "the token is missing or wrong", "send the header Authorization: Bearer TOKEN"
+    )
+
+
+def _stopping() -> RefusedError:
+    return RefusedError(
+        HTTPStatus.SERVICE_UNAVAILABLE, "the service is stopping", "ask again later", reason="stopping", close=True
+    )
+
+
+async def _no_path(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
+    return _Refusal(RefusedError(HTTPStatus.NOT_FOUND, "there is no such path", "see /docs for the paths"))
+
+
+async def _no_method(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
+    return _Refusal(
+        RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "this path takes another method", "see /docs for the methods")
+    )
+
+
+async def _failed(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
+    return _Refusal(
+        RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed", "see its log; report it with the log")
+    )
+
+
+class _Refusal:
+    """A refusal as a response of Starlette."""
+
+    def __init__(self, refused: RefusedError) -> None:
+        self._refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
+        """Send it."""
+        await refuse(send, self._refused)
