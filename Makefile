@@ -32,7 +32,9 @@ league: $(VENV)/installed  ## Every policy in every world that ships, 20 runs: t
 docs: $(VENV)/installed-dev  ## The documentation as a site: build/docs/index.html
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/docs
 
-test: lint types imports unit  ## All checks, as CI runs them
+# Types are checked beside the tests: what one of them does not use of the processors, the other does.
+test: lint imports  ## All checks, as CI runs them
+	$(MAKE) --no-print-directory --jobs=2 types unit
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check

@@ -1,6 +1,7 @@
 """Settings of the test run."""
 
 import fcntl
+import gc
 import hashlib
 import os
 import sys
@@ -27,6 +28,13 @@ settings.register_profile(
 settings.register_profile("search", parent=settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=10)  # without compiled code
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage seldom: Numba makes millions of small objects, and a tenth of its time would go into this."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 @contextmanager

@@ -237,16 +237,14 @@ def notify_events(
     Returns the place of the first pull for which the policy decides for another arm, or -1; its last decision is in
     decided[0].
     """
-    stream = held_stream(held)
     for event in range(kind.size):
-        if event > 0 and time[event] != time[event - 1]:
-            notify_received(state, subscriptions)
         set_clock(state, time[event])
         if decided.size > 0 and kind[event] == PULL:
-            decided[0] = policy_decide(state, round[event], stream)
+            decided[0] = decide(state, round[event], held)
             if decided[0] != arm[event]:
                 return event
         slot = pull[event] % capacity
         notify(state, subscriptions, kind[event], pull[event], arm[event], slot, part[event], value[event])
-    notify_received(state, subscriptions)
+        if event == kind.size - 1 or time[event + 1] != time[event]:
+            notify_received(state, subscriptions)
     return -1
