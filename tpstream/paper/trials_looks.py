@@ -1,9 +1,10 @@
 """Published designs with looks: the example of adaptr 1.4.0, and the random delays of RARtrials.
 
 adaptr: three arms without a control, so that superiority ends the trial there, too; an undesirable binary outcome,
-allocation by the probability of being best, at least 0.2 for each arm. Looks when 300, 400, ..., 2000 outcomes are known, while 100 more patients are randomised. An arm is dropped if its
-probability of being best is below 1 - s, and superior if it is above s = 0.9814318; all are equivalent if they lie
-within 0.05 with probability 0.9. Its README simulates 1,000 trials.
+allocation by the probability of being best, at least 0.2 for each arm. Looks when 300, 400, ..., 2000 outcomes are
+known, while 100 more patients are randomised. An arm is dropped if its probability of being best is below 1 - s, and
+superior if it is above s = 0.9814318; all are equivalent if they lie within 0.05 with probability 0.9. Its README
+simulates 1,000 trials.
 
 RARtrials: five arms, 5 patients a month, outcomes known after N(1, 0.3) months, Beta(0.2, 0.8) priors, 50 patients to
 burn in, 250 in all. Probabilities of allocation are cut at 0.1 and 0.9. An arm is futile if it is better than the
