@@ -103,9 +103,9 @@ def changed_tree(draw: st.DrawFn, tree: Any, donors: Donors, most: int = 3) -> A
         old = inside[last]
         kind = draw(st.sampled_from(["value", "value", "near", "near", "other", "other", "add", "delete", "repeat"]))
         if kind == "value":
-            inside[last] = draw(hostile)
+            inside[last] = deepcopy(draw(hostile))  # else a later change would change what is drawn
         elif kind == "near":
-            inside[last] = draw(_near(old))
+            inside[last] = deepcopy(draw(_near(old)))
         elif kind == "other" and str(last) in donors:
             inside[last] = deepcopy(draw(st.sampled_from(donors[str(last)])))
         elif kind == "add" and isinstance(inside, dict) and donors:

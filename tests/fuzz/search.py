@@ -70,7 +70,7 @@ class _Unshown(dict[str, Any]):
         return "case"
 
 
-def _search_round(target: Target, cases: int, seed: int, found: Found, keep: bool, end: float) -> None:  # noqa: FBT001
+def _search_round(target: Target, cases: int, seed: int, found: Found, keep: bool, end: float) -> None:  # noqa: C901, FBT001
     """Try some cases; the first one with a fault that is not kept yet is made smaller and ends the round."""
     smallest: list[tuple[Case, str]] = []
 
@@ -107,7 +107,8 @@ def _search_round(target: Target, cases: int, seed: int, found: Found, keep: boo
     try:
         hypothesis.seed(seed)(chosen(given(target.cases().map(_Unshown))(try_one)))()
     except (FaultyCaseError, hypothesis.errors.Flaky, BaseExceptionGroup):
-        keep_case(target, smallest[-1][1], smallest[-1][0])
+        for one, fault in smallest[-1:]:
+            keep_case(target, fault, one)
 
 
 def search_in_parallel(

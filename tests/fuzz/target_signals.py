@@ -56,6 +56,7 @@ def check(case: Case) -> str | None:
                 stdout=printed,
                 stderr=printed,
                 start_new_session=True,
+                preexec_fn=_heed_signals,  # noqa: PLW1509 (there are no threads here)
             )
         time.sleep(case["moment"])
         (os.killpg if case["group"] else os.kill)(process.pid, number)
@@ -72,6 +73,12 @@ def check(case: Case) -> str | None:
     elif files:
         fault = "a temporary file is left"
     return None if fault is None else f"{case['command']} after {case['signal']}: {fault}"
+
+
+def _heed_signals() -> None:
+    """Undo what a shell does to programs in the background: they ignore some signals, and so would the study."""
+    for name in SIGNALS[:3]:
+        signal.signal(signal.Signals[name], signal.SIG_DFL)
 
 
 def _end_of(process: subprocess.Popen[bytes], number: int) -> str | None:

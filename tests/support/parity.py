@@ -99,7 +99,9 @@ def run_simpy(case: Case) -> Outcome:
 def make_runner(case: Case) -> Runner:
     """The case's policy, ready for its first round."""
     world, form = case.world, case.policy
-    return Runner(form, told_problem(form, world.problem), case.parameters, open_stream(world.seed, world.run, Purpose.POLICY))
+    return Runner(
+        form, told_problem(form, world.problem), case.parameters, open_stream(world.seed, world.run, Purpose.POLICY)
+    )
 
 
 def run_compiled(case: Case, *, log: bool, indices: bool = True) -> Outcome:

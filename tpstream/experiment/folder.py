@@ -43,6 +43,37 @@ GROWS = ("policies", "sweep", "runs", "logs", "log_format", "commands", "shown",
 """What may be another in a later command: policies, values of a sweep and runs can be added."""
 
 
+class _Named(msgspec.Struct):
+    """What has a name, whatever else it has."""
+
+    name: str
+
+
+class _Policy(msgspec.Struct):
+    """What study.json says of a policy."""
+
+    kind: str
+    given: dict[str, Any]
+    code: dict[str, str] | None
+
+
+class _About(msgspec.Struct):
+    """The values of study.json that are read again, by their types."""
+
+    kind: str
+    scenario: _Named
+    code: dict[str, dict[str, str]]
+    seed: int
+    rounds: list[int]
+    versions: dict[str, str]
+    sweep: dict[str, list[Any]]
+    policies: dict[str, _Policy]
+    logs: str | None
+    log_format: str | None
+    commands: list[str]
+    hash: str
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """How a study was made."""
@@ -141,7 +172,12 @@ def read_description(folder: Path) -> dict[str, Any]:
             raise StudyError(f"{place}: has schema {kept['schema']}, this tpstream knows {SCHEMA}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise StudyError(f"{place}: cannot be read; choose another folder, or remove this one") from None
-    return {"kind": COMPARISON, "commands": [], **kept}
+    about: dict[str, Any] = {"kind": COMPARISON, "commands": [], **kept}
+    try:
+        msgspec.convert(about, _About)
+    except msgspec.ValidationError as error:
+        raise StudyError(f"{place}: is damaged ({error}); choose another folder, or remove this one") from None
+    return about
 
 
 def _ends(runs: range) -> list[int]:

@@ -144,6 +144,8 @@ def read_any(folder: Path) -> StoredStudy:
         cells = msgspec.convert(shown["cells"], tuple[CellSummary, ...])
         runs, place = range(*shown["runs"]), about["logs"]
         world = msgspec.convert(shown.get("world"), Description | None)
+        for cell in cells:
+            cell.check()
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         raise StudyError(f"{folder / NAME}: is damaged ({error}); repeat the study's command") from None
     labels = tuple(dict.fromkeys(label for cell in cells for label in cell.policies))

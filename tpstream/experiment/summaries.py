@@ -82,6 +82,13 @@ class CellSummary(msgspec.Struct, frozen=True):
     trial: TrialSummary | None = None
     """Its design, if the scenario has one."""
 
+    def check(self) -> None:
+        """Raise ValueError if it does not say as much of each arm."""
+        told = [self.means, *([] if self.maxima is None else [self.maxima])]
+        told += [] if self.trial is None else [self.trial.truths]
+        if not self.arms or any(len(one) != len(self.arms) for one in told):
+            raise ValueError(f"{self.name}: means, maxima or truths are not those of its {len(self.arms)} arms")
+
 
 def _allocation(scenario: Scenario, design: Design) -> Iterator[str]:
     """How patients are allocated, in words, where the design says it."""

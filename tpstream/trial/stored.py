@@ -78,13 +78,13 @@ def result_of(stored: StoredStudy | StoredLeague) -> Study | Sweep | Trial | Lea
 def _scenarios(stored: StoredStudy) -> list[Scenario]:
     """The scenario of each truth of a design, so that single trials can be told; none if plug-ins or files lack."""
     about, keys = stored.about, dict(stored.about["scenario"])
-    arms = {one["label"]: one["value"] for one in about["sweep"].get("arms", ())}
-    if keys["trial"]["allocation"]["kind"] == "policy":
-        listed = about["policies"].items()
-        keys["policies"] = [{"kind": one["kind"], "name": label, **one["given"]} for label, one in listed]
     try:
+        arms = {one["label"]: one["value"] for one in about["sweep"].get("arms", ())}
+        if keys["trial"]["allocation"]["kind"] == "policy":
+            listed = about["policies"].items()
+            keys["policies"] = [{"kind": one["kind"], "name": label, **one["given"]} for label, one in listed]
         return [
             Scenario.parse({**keys, **({"arms": arms[cell.settings["arms"]]} if arms else {})}) for cell in stored.cells
         ]
-    except (TpstreamError, KeyError):
+    except (TpstreamError, LookupError, TypeError):  # the latter if the scenario was changed by hand
         return []

@@ -23,6 +23,7 @@ from tpstream.log.imports.times import (
 )
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DataError
+from tpstream.model.limits import LARGEST
 from tpstream.model.units import check_time_unit
 
 MOST_PARTS = 10_000
@@ -52,7 +53,7 @@ class Clock:
     @property
     def span(self) -> int:
         """The number of parts: periods of one unit, the last of which may be shorter."""
-        return int(np.ceil(np.round(self.window / self.length, DIGITS)))
+        return int(np.ceil(np.round(min(self.window / self.length, LARGEST), DIGITS)))
 
     def is_after_cut(self, times: Moments) -> Bools:
         """Whether these times are after the data cut."""
