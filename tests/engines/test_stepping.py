@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +69,13 @@ def test_what_was_told_cannot_be_changed() -> None:
     events = open_stepping(world, "compiled").pull(0)
     with pytest.raises(ValueError, match="read-only"):
         events.value[0] = 1.0
+
+
+def test_a_world_cannot_be_copied() -> None:
+    """A copy between two steps is refused with the remedy: compiled code would go on in the arrays of the original."""
+    world = Scenario.load("setting-1").with_(horizon=10).build_world(3, 1)
+    with pytest.raises(EngineError, match="a world between two steps cannot be copied; open it again"):
+        deepcopy(open_stepping(world, "compiled"))
 
 
 def test_the_total_of_a_pull() -> None:
