@@ -47,6 +47,16 @@ def test_steps_make_the_events_of_a_run(engine: str, world: World, seed: int, ro
         assert plain_bytes(stepped(world, arms, engine)) == plain_bytes(simulated(world, arms))
 
 
+@pytest.mark.parametrize("reveal", ["all", "positive"])
+def test_a_step_of_many_events(reveal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where one step has far more events than there is room for: all parts come after the last decision."""
+    keys = {"window": 400, "reveal": reveal, "delays": [{"kind": "lump", "at": 300}], "drain": True}
+    world = Scenario.load("setting-1").with_(horizon=40, **keys).build_world(3, 1)
+    arms = any_arms(world, 5)
+    monkeypatch.setattr(stepping, "ROWS", 1)
+    assert plain_bytes(stepped(world, arms, "compiled")) == plain_bytes(simulated(world, arms))
+
+
 @settings(max_examples=6)
 @given(long_worlds(), st.integers(0, 99))
 def test_steps_over_blocks(world: World, seed: int) -> None:

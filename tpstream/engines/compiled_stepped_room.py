@@ -120,8 +120,10 @@ class SteppedRoom(RealRoom):
         kept = self.written - first
         rows = max(self._rows, 2 * (kept + self._most))
         if self.hides:
-            self._told = self._moved(self._told, told, int(self._cursor[TOLD]), rows, hides=False)
-            self._cursor[TOLD] -= told
+            # All that fits into the other columns may be told, besides what is kept here.
+            end = int(self._cursor[TOLD])
+            self._told = self._moved(self._told, told, end, end - told + rows, hides=False)
+            self._cursor[TOLD] = end - told
         self._columns = self._moved(self._columns, first, self.written, rows, hides=self.hides)
         self._cursor[WRITTEN] = kept
         self._hold()
