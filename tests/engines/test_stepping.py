@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,16 @@ def test_steps_make_the_events_of_a_run(engine: str, world: World, seed: int, ro
         assert plain_bytes(stepped(world, arms, engine)) == plain_bytes(simulated(world, arms))
 
 
+@pytest.mark.parametrize("reveal", ["all", "positive"])
+def test_a_step_of_many_events(reveal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where one step has far more events than there is room for: all parts come after the last decision."""
+    keys = {"window": 400, "reveal": reveal, "delays": [{"kind": "lump", "at": 300}], "drain": True}
+    world = Scenario.load("setting-1").with_(horizon=40, **keys).build_world(3, 1)
+    arms = any_arms(world, 5)
+    monkeypatch.setattr(stepping, "ROWS", 1)
+    assert plain_bytes(stepped(world, arms, "compiled")) == plain_bytes(simulated(world, arms))
+
+
 @settings(max_examples=6)
 @given(long_worlds(), st.integers(0, 99))
 def test_steps_over_blocks(world: World, seed: int) -> None:
@@ -68,6 +79,13 @@ def test_what_was_told_cannot_be_changed() -> None:
     events = open_stepping(world, "compiled").pull(0)
     with pytest.raises(ValueError, match="read-only"):
         events.value[0] = 1.0
+
+
+def test_a_world_cannot_be_copied() -> None:
+    """A copy between two steps is refused with the remedy: compiled code would go on in the arrays of the original."""
+    world = Scenario.load("setting-1").with_(horizon=10).build_world(3, 1)
+    with pytest.raises(EngineError, match="a world between two steps cannot be copied; open it again"):
+        deepcopy(open_stepping(world, "compiled"))
 
 
 def test_the_total_of_a_pull() -> None:

@@ -196,7 +196,10 @@ def test_mistakes() -> None:
     env, envs = PartialRewardEnv(PLAIN), PartialRewardVectorEnv(PLAIN, 2)
     with pytest.raises(PolicyError, match="there is no episode yet; call reset first"):
         env.step(0)
-    with pytest.raises(PolicyError, match="there are no episodes yet; call reset first"):
+    with pytest.raises(PolicyError, match="not every world has an episode; call reset first"):
+        envs.step(np.array([0, 0]))
+    envs.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(PolicyError, match="not every world has an episode"):
         envs.step(np.array([0, 0]))
     env.reset(seed=1)
     envs.reset(seed=1)

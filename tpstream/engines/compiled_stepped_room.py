@@ -14,6 +14,7 @@ from tpstream.engines.compiled_stepping import TOLD
 from tpstream.engines.draws import DrawsReader
 from tpstream.engines.held_worlds import HeldWorld, hold
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import EngineError
 from tpstream.model.events import COLUMN, EventColumns, empty_columns
 from tpstream.model.world import World
 
@@ -43,6 +44,12 @@ class SteppedRoom(RealRoom):
             self._add_slots(min(world.problem.horizon, SLOTS_AT_FIRST))
         self._columns = self._told = self._make_columns(0, hides=self.hides)
         self.renew()
+
+    def __reduce__(self) -> Any:
+        """Refuse to be copied: compiled code knows where the arrays are, and not where those of a copy would be."""
+        raise EngineError(
+            "a world between two steps cannot be copied; open it again with the same seed and make the same decisions"
+        )
 
     def _make_plain(self) -> PlainMemory:
         """The memory of the paper's world, with the blocks of the other one; empty for all others."""
@@ -113,8 +120,10 @@ class SteppedRoom(RealRoom):
         kept = self.written - first
         rows = max(self._rows, 2 * (kept + self._most))
         if self.hides:
-            self._told = self._moved(self._told, told, int(self._cursor[TOLD]), rows, hides=False)
-            self._cursor[TOLD] -= told
+            # All that fits into the other columns may be told, besides what is kept here.
+            end = int(self._cursor[TOLD])
+            self._told = self._moved(self._told, told, end, end - told + rows, hides=False)
+            self._cursor[TOLD] = end - told
         self._columns = self._moved(self._columns, first, self.written, rows, hides=self.hides)
         self._cursor[WRITTEN] = kept
         self._hold()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import simpy
-from simpy.events import Event
+from simpy.events import NORMAL, Event
 
 from tpstream.engines.draws import IMPUTED, Draws, DrawsReader, Pull
 from tpstream.engines.engine import Bus, announced
@@ -218,7 +218,7 @@ class SimpyEngine:
             self._round = round
             late = perf_counter() > paused + LONGEST_BATCH
             if (late or round % ROUNDS_PER_BATCH == 0) and round < problem.horizon:
-                self._stop()
+                self._stop(STOP)
                 paused = perf_counter()
         yield from self._pause_until(np.inf)
         yield self._timeline.moment(max(time, self._timeline.now), END)
@@ -314,10 +314,10 @@ class SimpyEngine:
             self._failure = self._failure or error
             self._stop()
 
-    def _stop(self) -> None:
-        """Make SimPy return to its caller, before anything else happens at this time."""
+    def _stop(self, priority: int = NORMAL) -> None:
+        """Make SimPy return to its caller; with the priority STOP before anything else happens at this time."""
         pause, self._pause = self._pause, self._timeline.event()
-        self._timeline.put(pause, self._timeline.now, STOP)
+        self._timeline.put(pause, self._timeline.now, priority)
 
     def _pass_time(self, until: Event | None = None) -> None:
         """Let SimPy run; before an error is raised, the events so far go to the bus."""

@@ -6,7 +6,7 @@ import numpy as np
 from simpy.events import Event
 
 from tpstream.engines.draws import DrawsReader, Pull
-from tpstream.engines.simpy_clock import DECISION
+from tpstream.engines.simpy_clock import DECISION, STOP
 from tpstream.engines.simpy_engine import Process, SimpyEngine
 from tpstream.model.arrays import Floats
 from tpstream.model.events import COLUMNS, Events
@@ -94,5 +94,5 @@ class SimpyStepping(SimpyEngine):
     def _wait_for_decision(self) -> Event | None:
         """Make SimPy return to whoever decides, and wait for the answer."""
         self._answer = self._timeline.event()
-        self._stop()
+        self._stop(STOP)
         return self._answer

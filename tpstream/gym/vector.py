@@ -76,6 +76,7 @@ class PartialRewardVectorEnv(VectorEnv[Observation, Ints, Any]):
         self._worlds = SteppedWorlds(num_envs, self._setting.problem, timing, self._setting.room)
         self._episodes: list[tuple[int, int]] = [(0, -1)] * num_envs
         self._ended = np.zeros(num_envs, dtype=np.bool_)
+        self._opened = np.zeros(num_envs, dtype=np.bool_)
         self.num_envs = num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
         self.single_observation_space = self._setting.observation_space
@@ -149,8 +150,8 @@ class PartialRewardVectorEnv(VectorEnv[Observation, Ints, Any]):
     def _arms(self, actions: Any) -> Ints:
         """The actions, checked."""
         arms = np.asarray(actions)
-        if self._episodes[0][1] < 0:
-            raise PolicyError("there are no episodes yet; call reset first")
+        if not self._opened.all():
+            raise PolicyError("not every world has an episode; call reset first")
         whole = arms.shape == (self.num_envs,) and np.issubdtype(arms.dtype, np.integer)
         if not whole or (arms < 0).any() or (arms >= self._setting.problem.arms).any():
             last = self._setting.problem.arms - 1
@@ -168,7 +169,7 @@ class PartialRewardVectorEnv(VectorEnv[Observation, Ints, Any]):
             self._episodes[row] = (last, run + 1) if seed is None else (int(seed), 0)
             infos["seed"][row], infos["run"][row] = self._episodes[row]
         self._worlds.open(rows, (self._setting.world(*self._episodes[row]) for row in rows))
-        self._ended[mask] = False
+        self._ended[mask], self._opened[mask] = False, True
         return infos | {"_seed": mask, "_run": mask}
 
     def _final(self, seen: Arrivals, infos: Infos, ended: Bools) -> Infos:

@@ -217,7 +217,7 @@ def open_world(
         Overwrite a log that is there already.
     sinks
         Who else hears every event: objects with a method `hear`, or names of plug-ins as in "lines:to=stdout". They are
-        handed events in batches, a quarter of a second after they happened at the latest.
+        handed events in batches, with the first step after a quarter of a second, or when there are thousands.
 
     Returns
     -------
