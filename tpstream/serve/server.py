@@ -295,7 +295,9 @@ def _listen(host: str, port: int) -> socket.socket:
             found.bind(address)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ServiceError(f"{host}:{port}: cannot be listened at: {reason}; choose another host or port") from error
+            raise ServiceError(
+                f"{host}:{port}: cannot be listened at: {reason}; choose another host or port"
+            ) from error
         stack.pop_all()
     return found
 
