@@ -2,8 +2,8 @@
 
 import re
 import tomllib
-from io import StringIO
 from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from command import Command, tpstream
@@ -37,7 +37,7 @@ def test_going_live(tpstream: Command) -> None:
     with serving(Path.cwd(), *CONFIGS[1]["experiments"]) as server:
         out = StringIO()
         with redirect_stdout(out):
-            exec(program.replace("http://127.0.0.1:8787", server.url), {})  # noqa: S102 (the page's own program)
+            exec(program.replace("http://127.0.0.1:8787", server.url), {})
         assert out.getvalue() == printed
         assert tpstream("answer", "logs/prices/prices.jsonl").code == 0
 

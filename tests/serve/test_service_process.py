@@ -1,4 +1,4 @@
-"""The command `tpstream serve`: it ends in order, survives a kill and a full disk, and loses nothing it acknowledged."""
+"""The command `tpstream serve`: it ends in order, and loses nothing that it acknowledged, be it killed or out of disk."""
 
 import resource
 import signal
@@ -110,7 +110,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         room = (tmp_path / "logs" / "shop" / "shop.jsonl").stat().st_size + 1_000
         _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
         answered = 1
-        with pytest.raises(ServiceError, match="make room") as refused:  # noqa: PT012 (some are answered before)
+        with pytest.raises(ServiceError, match="make room") as refused:
             while True:
                 client.decide(f"offer-{answered}", at=1.0 + answered)
                 answered += 1

@@ -38,7 +38,7 @@ def serving(folder: Path, *experiments: Mapping[str, Any], **keys: Any) -> Itera
     def run() -> None:
         try:
             server.run(started.set)
-        except BaseException as error:  # noqa: BLE001 (it is raised in the test)
+        except BaseException as error:
             failures.append(error)
         finally:
             started.set()

@@ -77,8 +77,10 @@ class Rehearsal:
             )
         return [
             verdict,
-            f"{self.requests:,} decisions and deliveries acknowledged, {self.requests / self.seconds:,.0f} per second, "
-            f"asked one after another",
+            (
+                f"{self.requests:,} decisions and deliveries acknowledged, {self.requests / self.seconds:,.0f} per second, "
+                f"asked one after another"
+            ),
             f"a decision took {middle:.2f} ms (p50), {high:.2f} ms (p99)",
         ]
 

@@ -73,13 +73,14 @@ def many_answers(replies: list[Reply]) -> tuple[HTTPStatus, bytes]:
 
 
 async def respond(
-    send: Send, status: int, body: bytes, kind: str = JSON, headers: Mapping[str, str] | None = None
-) -> None:
-    """Send an answer that is whole."""
-    own = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    send: Send, status: HTTPStatus, body: bytes, kind: str = JSON, headers: Mapping[str, str] | None = None
+) -> HTTPStatus:
+    """Send an answer that is whole; returns its status."""
+    own = [(name.encode(), value.encode()) for name, value in headers.items()] if headers else ()
     lines = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *_safe, *own]
     await send({"type": "http.response.start", "status": int(status), "headers": lines})
     await send({"type": "http.response.body", "body": body})
+    return status
 
 
 async def refuse(send: Send, refused: RefusedError) -> None:

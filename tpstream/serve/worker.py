@@ -159,9 +159,9 @@ class Worker:
         try:
             return function(), None
         except TpstreamError as error:
-            self._log.error("the decider refused", reason=str(error))
+            self._log.warning("refused", reason=str(error))
             return None, error
-        except Exception as error:  # noqa: BLE001 (whoever asked is told, and others can go on)
+        except Exception as error:
             self._log.error("the decider failed", reason=f"{type(error).__name__}: {error}", exc_info=True)
             return None, error
 
