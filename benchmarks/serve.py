@@ -134,7 +134,7 @@ def process(*words: str) -> Iterator[int]:
     """A server in a process of its own, and its port."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as started:
         try:
-            assert started.stdout is not None
+            assert started.stdout is not None  # noqa: S101 (it is a pipe)
             port = int(started.stdout.readline().rpartition(":")[2])
             prefer(started.pid)
             yield port

@@ -37,7 +37,7 @@ def test_going_live(tpstream: Command) -> None:
     with serving(Path.cwd(), *CONFIGS[1]["experiments"]) as server:
         out = StringIO()
         with redirect_stdout(out):
-            exec(program.replace("http://127.0.0.1:8787", server.url), {})
+            exec(program.replace("http://127.0.0.1:8787", server.url), {})  # noqa: S102 (the page's own program)
         assert out.getvalue() == printed
         assert tpstream("answer", "logs/prices/prices.jsonl").code == 0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
 
-from samples import warm_up
-from search import CORPUS, Found, read_case, search_in_parallel
-from targets import KINDS, TARGETS
+from samples import warm_up  # noqa: E402 (found on the path above)
+from search import CORPUS, Found, read_case, search_in_parallel  # noqa: E402
+from targets import KINDS, TARGETS  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs/reliability.md"
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
@@ -22,7 +22,7 @@ def main() -> int:
     if options.corpus:
         return try_again()
     names = options.target or list(TARGETS)
-    print("| aim | cases | bad | a second |\n|---|---|---|---|", flush=True)
+    print("| aim | cases | bad | a second |\n|---|---|---|---|", flush=True)  # noqa: T201 (a command prints)
     rows, found = [], {}
     total = sum(TARGETS[name].share for name in names)
     for name in names:
@@ -33,10 +33,10 @@ def main() -> int:
         cases = options.cases or (target.short if options.short else target.full)
         found[name] = search_in_parallel(target, cases, options.seed, seconds=seconds, jobs=options.jobs)
         rows.append(row(target.aim, found[name]))
-        print(rows[-1], flush=True)
+        print(rows[-1], flush=True)  # noqa: T201
     for name, one in found.items():
         for fault, times in one.faults.most_common():
-            print(f"bad: {name}: {fault} ({times} times)")
+            print(f"bad: {name}: {fault} ({times} times)")  # noqa: T201
     if options.write:
         write_table(rows, options.seed)
     return int(any(one.faults for one in found.values()))
@@ -62,7 +62,7 @@ def try_again() -> int:
         name, case = read_case(path)
         fault = TARGETS[name].fault_of(case)
         if fault is not None:
-            print(f"bad: {path.name}: {fault}", flush=True)
+            print(f"bad: {path.name}: {fault}", flush=True)  # noqa: T201
         failed += fault is not None
     return int(failed > 0)
 

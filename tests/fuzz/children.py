@@ -80,7 +80,7 @@ def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_
     try:
         _prepare(folder, file_size)
         code = work()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (whatever it is, it is what the parent looks for)
         traceback.print_exc()
     finally:
         with suppress(BaseException):
@@ -125,9 +125,9 @@ def _prepare(folder: Path, file_size: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for stream, place in enumerate((nothing, printed, printed)):
         os.dup2(place, stream)
-    sys.stdin = open(0, closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False, errors="replace")  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = open(2, "w", closefd=False, errors="replace")  # type: ignore[misc]
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 (streams of the process)
+    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", closefd=False, errors="replace")  # type: ignore[misc] # noqa: SIM115
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     # Half as much again: what is only asked for, and never touched, is not used.
     most = pages * resource.getpagesize() + MEMORY * 3 // 2

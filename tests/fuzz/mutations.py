@@ -311,10 +311,10 @@ def changed_database(draw: st.DrawFn, data: bytes, _: Donors) -> bytes:
             statement = draw(
                 st.sampled_from(
                     [  # the names are those of our own tables
-                        f"UPDATE OR REPLACE {table} SET {column} = ?{which}",
-                        f"UPDATE OR REPLACE {table} SET {column} = ?{which}",
-                        f"UPDATE OR REPLACE {table} SET {column} = zeroblob(length({column})){which}",
-                        f"DELETE FROM {table}{which}",
+                        f"UPDATE OR REPLACE {table} SET {column} = ?{which}",  # noqa: S608
+                        f"UPDATE OR REPLACE {table} SET {column} = ?{which}",  # noqa: S608
+                        f"UPDATE OR REPLACE {table} SET {column} = zeroblob(length({column})){which}",  # noqa: S608
+                        f"DELETE FROM {table}{which}",  # noqa: S608
                         f"DROP TABLE {table}",
                         f"ALTER TABLE {table} RENAME COLUMN {column} TO other",
                         f"PRAGMA user_version = {draw(st.integers(-1, 9))}",

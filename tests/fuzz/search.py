@@ -75,7 +75,7 @@ class _Unshown(dict[str, Any]):
         return "case"
 
 
-def _search_round(target: Target, cases: int, seed: int, found: Found, keep: bool, end: float) -> None:
+def _search_round(target: Target, cases: int, seed: int, found: Found, keep: bool, end: float) -> None:  # noqa: FBT001
     """Try some cases; the first one with a fault that is not kept yet is made smaller and ends the round."""
     smallest: list[tuple[Case, str]] = []
 
@@ -133,7 +133,7 @@ def search_in_parallel(
 
 
 def _search_named(name: str, cases: int, seed: int, seconds: float) -> Found:
-    from targets import TARGETS
+    from targets import TARGETS  # noqa: PLC0415 (targets import this module)
 
     return search(TARGETS[name], cases, seed, seconds=seconds)
 

@@ -62,7 +62,7 @@ def calibrate(
     from tpstream.trial import calibrate as module
 
     scenario, ends, truths = study.load(), read_numbers("--between", between), truth.truths()
-    if between is not None and not (len(ends) == 2 and ends[0] < ends[1]):
+    if between is not None and not (len(ends) == 2 and ends[0] < ends[1]):  # noqa: PLR2004 (two ends)
         raise StudyError(f"--between {between}: give a lower and an upper end, as in 0.9,0.999")
     with prepared(scenario.name, folder, output) as keywords:
         found = module.calibrate(

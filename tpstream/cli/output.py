@@ -159,7 +159,7 @@ def interval_lines(cell: str, most: int) -> list[str]:
     if most == 1 or found is None:
         return [cell]
     value, low, high = found.groups()
-    return [value, f"({low} to {high})"] if most == 2 else [value, f"({low}", f"to {high})"]
+    return [value, f"({low} to {high})"] if most == 2 else [value, f"({low}", f"to {high})"]  # noqa: PLR2004 (two lines)
 
 
 def broken_cell(cell: str, width: int | None) -> str:

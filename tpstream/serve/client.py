@@ -142,11 +142,11 @@ class Client:
                     raise ServiceError(f"{self.url}: does not answer: {reason}; see whether it runs") from error
                 wait = 0.0
             else:
-                if status < 300:
+                if status < 300:  # noqa: PLR2004 (what HTTP calls success)
                     return _decoded(self.url, answer, kind)
                 if status not in AGAIN or last:
                     raise _refused(self.url, status, answer)
-            time.sleep(max(wait, pause * random.uniform(0.5, 1.0)))
+            time.sleep(max(wait, pause * random.uniform(0.5, 1.0)))  # noqa: S311 (so that clients do not ask at once)
             pause = min(2 * pause, LONGEST_PAUSE)
         raise AssertionError  # the last attempt returned or raised
 

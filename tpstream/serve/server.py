@@ -297,7 +297,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _allow_files(number: int) -> None:
     """Let this process have as many open files, if it may."""
     try:
-        import resource
+        import resource  # noqa: PLC0415 (only where there is such a limit)
     except ImportError:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -310,7 +310,7 @@ def _allow_files(number: int) -> None:
 def _new_loop() -> Any:
     """A new event loop: uvloop's, where it is installed."""
     try:
-        import uvloop
+        import uvloop  # noqa: PLC0415 (there is none for Windows)
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()

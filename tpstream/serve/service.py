@@ -160,13 +160,13 @@ class Service:
     def _endpoint(self, method: str, answer: Answer) -> "_Endpoint":
         return _Endpoint(method, answer, self._log)
 
-    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
         """Whether requests are answered; the one path that needs no token."""
         fine = not self.stopping and all(one.worker.alive for one in self.experiments.values())
         body = encode({"status": "ok" if fine else "stopping"})
         await respond(send, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, body)
 
-    async def _to_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _to_page(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
         """Lead to the page of an experiment, whose address ends in a slash."""
         self._meant(scope)
         query = scope["query_string"].decode("latin-1")
@@ -314,10 +314,10 @@ class Service:
             rows[one.name] = (one.metrics, one.worker.waiting, state)
         return exposition(rows).encode(), CONTENT_TYPE
 
-    async def _openapi(self, experiments: list[Served]) -> tuple[bytes, str]:
+    async def _openapi(self, experiments: list[Served]) -> tuple[bytes, str]:  # noqa: ARG002 (as its siblings)
         return json.dumps(openapi(), indent=1).encode(), "application/json"
 
-    async def _docs(self, experiments: list[Served]) -> tuple[bytes, str]:
+    async def _docs(self, experiments: list[Served]) -> tuple[bytes, str]:  # noqa: ARG002 (as its siblings)
         return api_page().encode(), HTML
 
     async def _ask(self, experiment: Served, requests: Sequence[Request]) -> list[Reply]:
@@ -391,19 +391,20 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            if self._method and scope["method"] != self._method:
-                raise RefusedError(
-                    HTTPStatus.METHOD_NOT_ALLOWED, "this path takes another method", f"use {self._method}"
-                )
-            await self._answer(scope, receive, send)
+            await self._checked(scope, receive, send)
         except RefusedError as refused:
             await refuse(send, refused)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whoever asks is told, and others can go on)
             self._log.error("a request failed", reason=f"{type(error).__name__}: {error}", exc_info=True)
             await refuse(
                 send,
                 RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed", "see its log, and report it"),
             )
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._method and scope["method"] != self._method:
+            raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "this path takes another method", f"use {self._method}")
+        await self._answer(scope, receive, send)
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -457,5 +458,5 @@ def _stopping() -> RefusedError:
     )
 
 
-async def _no_path(scope: Scope, receive: Receive, send: Send) -> None:
+async def _no_path(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 (as ASGI has it)
     raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such path", "see /docs for the paths")

@@ -161,7 +161,7 @@ class Worker:
         except TpstreamError as error:
             self._log.warning("refused", reason=str(error))
             return None, error
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whoever asked is told, and others can go on)
             self._log.error("the decider failed", reason=f"{type(error).__name__}: {error}", exc_info=True)
             return None, error
 

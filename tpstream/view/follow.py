@@ -164,4 +164,4 @@ def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
             return
         pause = min(max(PAUSE, BREAK * (time.monotonic() - began)), LONGEST_PAUSE)
         with state.changed:  # who begins to look need not wait
-            state.changed.wait_for(lambda: state.viewers > 0 and not looked_at, pause)
+            state.changed.wait_for(lambda: state.viewers > 0 and not looked_at, pause)  # noqa: B023 (called at once)

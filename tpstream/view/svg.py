@@ -28,13 +28,13 @@ DIGITS = 2
 
 def svg_of(figure: "Figure", prefix: str) -> str:
     """The figure as an SVG element for a page; its ids begin with the prefix."""
-    import matplotlib as mpl
+    import matplotlib as mpl  # noqa: PLC0415 (slow to import)
 
     image = BytesIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "tpstream"}):
         figure.savefig(image, format="svg", metadata={"Date": None})
     text = visible(image.getvalue().decode(errors="replace"))
-    root = ET.fromstring(text)
+    root = ET.fromstring(text)  # noqa: S314 (Matplotlib wrote it just now)
     _clean(root, prefix, set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)))
     size = {name: root.attrib[name] for name in ("viewBox", "width", "height")}
     root.attrib = {**size, "fill": "currentColor", "stroke-linejoin": "round"}
