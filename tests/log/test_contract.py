@@ -110,6 +110,8 @@ def test_rows_by_hand_pass() -> None:
     assert check_rows(GOOD) is None
 
 
+CHANGE: Row = (1.0, "changed", 1, 0, 0, 0, None)
+"""Decisions are made in another way from now on."""
 CASES: dict[str, tuple[list[Row], int, str]] = {
     "time goes back": ([PULL, changed(FIRST, time=0.5)], 1, "time 0.5 after time 1.0"),
     "time is no number": ([changed(PULL, time=NOT_A_NUMBER)], 0, "time nan after time -inf"),
@@ -122,6 +124,10 @@ CASES: dict[str, tuple[list[Row], int, str]] = {
     "another arm": ([PULL, changed(FIRST, arm=1)], 1, "arm 1, but pull 1 is of arm 0"),
     "no such pull": ([PULL, changed(FIRST, pull=2)], 1, "partial of pull 2, which was not issued"),
     "pull 0": ([PULL, changed(FIRST, pull=0)], 1, "partial of pull 0, which was not issued"),
+    "a change of a pull": ([PULL, changed(CHANGE, pull=1)], 1, "changed of pull 1, part 0"),
+    "a change with a value": ([PULL, changed(CHANGE, value=1.0)], 1, "with value 1.0; a change is of no pull"),
+    "a change in another round": ([PULL, changed(CHANGE, round=2)], 1, "round 2 after 1 decisions"),
+    "a change after a part": ([PULL, FIRST, CHANGE], 2, "changed after deliveries of the same time"),
     "a pull with a part": ([changed(PULL, part=1)], 0, "pull with part 1"),
     "part 0": ([PULL, changed(FIRST, part=0)], 1, "partial with part 0; pull and closed have part 0, others 1 to 2"),
     "part beyond the span": ([PULL, changed(FIRST, part=3)], 1, "partial with part 3"),
@@ -173,13 +179,18 @@ def test_a_broken_rule_is_named(name: str) -> None:
     assert (broken.seq, text in broken.text) == (seq, True), broken.text
 
 
+def test_a_change_may_come_between_decisions() -> None:
+    """It comes before the deliveries of its time, and changes nothing for them."""
+    assert check_rows([PULL, CHANGE, FIRST, SECOND, CLOSED]) is None
+
+
 def test_an_unknown_kind_and_a_wrong_seq_are_named() -> None:
     """Kinds are those of the schema, and seq counts from 0."""
     good = columns_of([Event(0, *PULL), Event(1, *FIRST)])
     world = header_for_rows()
-    strange = replace(good, kind=np.array([0, 7], dtype=np.int8))
+    strange = replace(good, kind=np.array([0, 8], dtype=np.int8))
     assert str(Checker(world).first_broken(strange)) == str(
-        BrokenRule(1, 1, "kind 7 is not known; use pull, partial, closed, late, dropped, look or stopped")
+        BrokenRule(1, 1, "kind 8 is not known; use pull, partial, closed, late, dropped, look, stopped or changed")
     )
     gap = Checker(world).first_broken(replace(good, seq=np.array([0, 2])))
     assert gap is not None

@@ -222,7 +222,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
     found = gather(logs)
     header = found.header
     for log in (log for logs in found.logs.values() for log in logs):
-        log.require_run("regret needs the arms' true means, which nobody knows")
+        log.require_simulated("regret needs the arms' true means, which nobody knows")
     without_deliveries = [log for logs in found.logs.values() for log in logs if log.header.detail == "pulls"]
     only_pulls = only_pulls or bool(without_deliveries)
     rounds = checkpoints(header.horizon)

@@ -61,9 +61,9 @@ TEXTS: Mapping[int, str] = {
     REPEATED_VALUE: "pull {pull} is closed, but the parts that were withheld are not all repeated before, as they were",
     CLOSED_TIME: "pull {pull} is closed at time {time}; where feedback is hidden, it is closed when its window ends, "
     "at {window_end}",
+    **look_rules.TEXTS,
     CHANGE: "changed of pull {pull}, part {part}, with value {value}; a change is of no pull and has no value",
     CHANGE_ORDER: "changed after deliveries of the same time; a change comes before them",
-    **look_rules.TEXTS,
 }
 """What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
 

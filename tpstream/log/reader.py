@@ -117,6 +117,14 @@ class Log(Displayed):
                 f"{self.path}: was imported from tables, and {purpose}; `tpstream answer` says what its arms pay"
             )
 
+    def require_simulated(self, purpose: str) -> None:
+        """Raise LogError if the log is not of a simulated run, which `purpose` needs."""
+        self.require_run(purpose)
+        if self.header.decider is not None:
+            raise LogError(
+                f"{self.path}: its decisions were made for real, and {purpose}; `tpstream answer` says what its arms pay"
+            )
+
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
         """The events as arrays, batch by batch, for logs larger than memory."""
         for columns in self._read(COLUMN_NAMES, kinds):
