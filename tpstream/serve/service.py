@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
@@ -98,8 +98,7 @@ Action = Callable[[Served, "Call"], Awaitable[HTTPStatus]]
 Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """One HTTP request that was let in."""
 
     scope: Scope

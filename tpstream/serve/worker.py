@@ -4,9 +4,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from structlog.typing import FilteringBoundLogger
 
@@ -36,8 +35,7 @@ class StoppingError(Exception):
     """The worker takes no requests any more."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """What is to be done: requests, or a function of the decider; and who waits for it."""
 
     work: Sequence[Request] | Callable[[], Any]
