@@ -122,7 +122,7 @@ class Log(Displayed):
         self.require_run(purpose)
         if self.header.decider is not None:
             raise LogError(
-                f"{self.path}: its decisions were made for real, and {purpose}; `tpstream answer` says what its arms pay"
+                f"{self.path}: decisions were made for real, and {purpose}; `tpstream answer` says what its arms pay"
             )
 
     def batches(self, kinds: Sequence[Kind] | None = None) -> Iterator[Events]:
