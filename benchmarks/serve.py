@@ -1,9 +1,9 @@
 """Decisions and deliveries that a service acknowledges per second, all of them on the disk, beside what bounds it.
 
-Usage: python benchmarks/serve.py [SECONDS] [CONNECTIONS] [FOLDER]. The log is in the folder, by default this one. A service runs in a process of its own and is asked over the
-loopback address by this one: every connection decides, delivers what the decision paid, and so on. Before and after it,
-in turns, the same client asks an application of bare uvicorn that does nothing, and records of the same length are
-written and flushed (fdatasync) one by one.
+Usage: python benchmarks/serve.py [SECONDS] [CONNECTIONS] [FOLDER]. A service runs in a process of its own, with its log
+in the folder (by default this one), and is asked over the loopback address by this process: every connection decides,
+delivers what the decision paid, and so on. In turns with it, the same client asks an application of bare uvicorn that
+does nothing, and records of the same length are written and flushed (fdatasync) one by one.
 """
 
 import asyncio
@@ -55,7 +55,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets=None):
         await super().startup(sockets)
         print("listening at http://127.0.0.1:%d" % self.servers[0].sockets[0].getsockname()[1], flush=True)
-config = uvicorn.Config(app, port=0, log_config=None, access_log=False, lifespan="off", ws="none", http="httptools", loop="uvloop")
+quiet = {"log_config": None, "access_log": False, "lifespan": "off", "ws": "none"}
+config = uvicorn.Config(app, port=0, http="httptools", loop="uvloop", **quiet)
 Server(config).run()
 """
 
@@ -133,7 +134,7 @@ def process(*words: str) -> Iterator[int]:
     """A server in a process of its own, and its port."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as started:
         try:
-            assert started.stdout is not None
+            assert started.stdout is not None  # noqa: S101 (it is a pipe)
             port = int(started.stdout.readline().rpartition(":")[2])
             prefer(started.pid)
             yield port
@@ -168,8 +169,8 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     connections = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
     place = sys.argv[3] if len(sys.argv) > 3 else "."
-    with tempfile.TemporaryDirectory(dir=place) as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(dir=place) as made:
+        folder = Path(made)
         config = folder / "shop.toml"
         config.write_text(CONFIG)
         ServiceConfig.load(config)

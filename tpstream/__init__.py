@@ -20,7 +20,11 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.log.check import LogCheck as LogCheck, check_log as check_log
     from tpstream.log.imports.importing import import_log as import_log
     from tpstream.log.reader import Log as Log, read_log as read_log, read_logs as read_logs
-    from tpstream.model.errors import DeciderError as DeciderError, TpstreamError as TpstreamError
+    from tpstream.model.errors import (
+        DeciderError as DeciderError,
+        ServiceError as ServiceError,
+        TpstreamError as TpstreamError,
+    )
     from tpstream.model.numba_support import compiled as compiled
     from tpstream.policies.base import (
         Parameters as Parameters,
@@ -38,6 +42,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.run.simulate import Run as Run, simulate as simulate
     from tpstream.scenario.plugins import Plugin as Plugin, load_plugin as load_plugin
     from tpstream.scenario.scenario import Scenario as Scenario
+    from tpstream.serve.client import Client as Client
     from tpstream.serve.decider import Decider as Decider
     from tpstream.trial.calibrate import Calibration as Calibration, calibrate as calibrate
     from tpstream.trial.characteristics import Trial as Trial
@@ -57,6 +62,7 @@ __all__ = [
     "AdaptiveEstimates",
     "Answer",
     "Calibration",
+    "Client",
     "Decider",
     "DeciderError",
     "Diagnosis",
@@ -75,6 +81,7 @@ __all__ = [
     "Replay",
     "Run",
     "Scenario",
+    "ServiceError",
     "SharedPolicy",
     "Study",
     "Sweep",
@@ -123,7 +130,7 @@ _PUBLIC = {
     "log.check": ("LogCheck", "check_log"),
     "log.imports.importing": ("import_log",),
     "log.reader": ("Log", "read_log", "read_logs"),
-    "model.errors": ("DeciderError", "TpstreamError"),
+    "model.errors": ("DeciderError", "ServiceError", "TpstreamError"),
     "model.numba_support": ("compiled",),
     "policies.base": ("Parameters", "PythonPolicy", "SharedPolicy"),
     "policies.path_prior": ("PathPrior", "fit_prior"),
@@ -134,6 +141,7 @@ _PUBLIC = {
     "run.simulate": ("Run", "simulate"),
     "scenario.plugins": ("Plugin", "load_plugin"),
     "scenario.scenario": ("Scenario",),
+    "serve.client": ("Client",),
     "serve.decider": ("Decider",),
     "trial.calibrate": ("Calibration", "calibrate"),
     "trial.characteristics": ("Trial",),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from services import SHOP, TOKEN, serving
 
-from tpstream.model.errors import ServiceError
+from tpstream.model.errors import DeciderError, ServiceError
 from tpstream.serve.client import Client
 from tpstream.serve.config import ServiceConfig
 from tpstream.serve.requests import Close, Deliver, Lost
@@ -99,7 +99,9 @@ def test_deliveries_that_say_nothing(service: Server) -> None:
     assert ask(service, "POST", "/other/deliver", one)[0] == 404
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/shop/state"), ("POST", "/shop/decide"), ("GET", "/shop/events")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/shop/state"), ("POST", "/shop/decide"), ("GET", "/shop/events")]
+)
 @pytest.mark.parametrize("token", [None, "", "wrong", TOKEN[:-1], TOKEN + "x"])
 def test_a_wrong_token(service: Server, method: str, path: str, token: str | None) -> None:
     """Opens nothing."""
@@ -160,7 +162,10 @@ def test_the_description(service: Server) -> None:
     for path, methods in described["paths"].items():
         for method in methods:
             body = {} if method == "post" else None
-            assert ask(service, method.upper(), path.replace("{experiment}", "other"), body)[0] in {200, 422} or "events" in path
+            assert (
+                ask(service, method.upper(), path.replace("{experiment}", "other"), body)[0] in {200, 422}
+                or "events" in path
+            )
     page = ask(service, "GET", "/docs")[1]
     assert all(path in page for path in described["paths"])
 
@@ -175,7 +180,7 @@ def test_the_switch(service: Server) -> None:
 
 
 def test_slow_and_idle_connections(service: Server) -> None:
-    """Half a request has its time, and then the connection is closed; a hundred idle ones keep nobody from an answer."""
+    """Half a request has its time, then its connection is closed; a hundred idle ones keep nobody waiting."""
     idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(100)]
     head = b"POST /other/decide HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n" % service.port
     for sent in (head, head + b"Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"):
@@ -206,7 +211,9 @@ def _answers(server: Server) -> bool:
     return False
 
 
-@pytest.mark.parametrize("sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000])
+@pytest.mark.parametrize(
+    "sent", [b"nonsense\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000]
+)
 def test_what_is_no_request(service: Server, sent: bytes) -> None:
     """Is refused, and the service goes on."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=5) as connection:
@@ -238,7 +245,7 @@ def test_the_client(service: Server) -> None:
         ]
         found = client.deliver_all(sent)
         assert [getattr(one, "status", None) or one.reason for one in found] == ["credited", "bad-value", "closed"]  # type: ignore[union-attr]
-        with pytest.raises(ServiceError, match="404.*token") as refused:
+        with pytest.raises(ServiceError, match=r"404.*token") as refused:
             client.deliver("1-wrong", 1.0)
         assert refused.value.status == 404
 
@@ -294,7 +301,7 @@ def test_another_configuration_for_the_same_log(tmp_path: Path) -> None:
     """It is refused: the log was opened with something else."""
     with serving(tmp_path, SHOP | {"seed": 7}):
         pass
-    with pytest.raises(ServiceError, match="seed is 7, and 8 in the configuration"), serving(tmp_path, SHOP | {"seed": 8}):
+    with pytest.raises(DeciderError, match="seed is 7, got 8"), serving(tmp_path, SHOP | {"seed": 8}):
         pass
 
 

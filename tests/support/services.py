@@ -16,7 +16,7 @@ from tpstream import Scenario
 from tpstream.serve.config import ServiceConfig
 from tpstream.serve.server import Server
 
-TOKEN = "a-token-for-tests-0123456789"
+TOKEN = "a-token-for-tests-0123456789"  # noqa: S105 (it opens nothing but tests)
 SHOP: dict[str, Any] = {
     "name": "shop",
     "policy": "uniform",

@@ -140,11 +140,28 @@ class DeciderError(TpstreamError):
 
 
 class ServiceError(TpstreamError):
-    """A service cannot be started, cannot be reached, or refused a request; `status` is that of HTTP, if it answered."""
+    """A service cannot be started, cannot be reached, or refused a request.
 
-    def __init__(self, message: str = "", status: int | None = None) -> None:
+    Parameters
+    ----------
+    message
+        What, the value and the remedy.
+    status
+        That of HTTP, if the service answered.
+
+    Examples
+    --------
+    >>> ServiceError("409: the key was used for something else", status=409).status
+    409
+    """
+
+    def __init__(self, message: str = "", *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+    def __reduce__(self) -> tuple[type["ServiceError"], tuple[str], dict[str, int | None]]:
+        """How to pickle it, with its status."""
+        return ServiceError, (str(self),), {"status": self.status}
 
 
 class StudyError(TpstreamError):

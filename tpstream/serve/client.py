@@ -172,4 +172,4 @@ def _refused(url: str, status: int, answer: bytes) -> ServiceError:
         text = f"{fields['error']}; {fields['remedy']}"
     except (msgspec.MsgspecError, KeyError):
         text = "see whether it is tpstream"
-    return ServiceError(f"{url}: {status}: {text}", status)
+    return ServiceError(f"{url}: {status}: {text}", status=status)

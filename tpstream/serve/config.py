@@ -49,7 +49,7 @@ class Limits(_Keys):
 
 
 class Experiment(_Keys):
-    """One of `[[experiments]]`: a policy, its arms and how pulls pay, as `Decider.open` takes them; its log and token."""
+    """One of `[[experiments]]`: what `Decider.open` takes, the folder of its log, and where its token is."""
 
     name: str = Field(pattern=NAME, description="what paths begin with, e.g. shop")
     log: str = Field("", description="the folder of its log; default: logs/NAME beside this file")

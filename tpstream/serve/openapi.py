@@ -85,7 +85,7 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "tpstream",
             "version": own_version(),
-            "description": "Decisions whose rewards arrive in parts. With one experiment, paths may leave out its name.",
+            "description": "Decisions whose rewards arrive in parts. Of a single experiment, the name may be left out.",
         },
         "security": [{"token": []}],
         "paths": paths,

@@ -1,6 +1,7 @@
 """Connections: what of them is limited before there is a request, in uvicorn's protocol for httptools.
 
-uvicorn waits for ever for the rest of a request, and keeps as many headers as are sent. Here they have a time and a size, and connections that are too many are told so and closed.
+uvicorn waits for ever for the rest of a request, and keeps as many headers as are sent. Here they have a time and a
+size, and connections that are too many are told so and closed.
 """
 
 import asyncio

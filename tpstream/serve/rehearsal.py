@@ -67,6 +67,7 @@ class Rehearsal:
     def lines(self) -> list[str]:
         """The result in words."""
         rounds, middle, high = len(self.arms), *np.percentile(self.decision_seconds, [50, 99]) * 1000
+        pace = self.requests / self.seconds
         if self.equal:
             verdict = f"equal: all {rounds:,} decisions of {self.policy} are those of the simulation"
         else:
@@ -77,8 +78,7 @@ class Rehearsal:
             )
         return [
             verdict,
-            f"{self.requests:,} decisions and deliveries acknowledged, {self.requests / self.seconds:,.0f} per second, "
-            f"asked one after another",
+            f"{self.requests:,} decisions and deliveries acknowledged, {pace:,.0f} per second, asked one after another",
             f"a decision took {middle:.2f} ms (p50), {high:.2f} ms (p99)",
         ]
 

@@ -33,7 +33,12 @@ REMEDIES: Mapping[str, str] = {
 RETRY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE}
 """Statuses after which the same request may be sent again, after a second."""
 JSON = "application/json"
-_safe = [(name.lower().encode(), value.encode()) for name, value in SAFE.items()]
+_OF_PAGES = [(name.lower().encode(), value.encode()) for name, value in SAFE.items()]
+_OF_JSON = [
+    (b"content-type", JSON.encode()),
+    *(one for one in _OF_PAGES if one[0] in {b"cache-control", b"x-content-type-options"}),
+]
+"""Headers of answers; those about pages would only take time elsewhere."""
 encode = msgspec.json.Encoder().encode
 
 
@@ -73,13 +78,15 @@ def many_answers(replies: list[Reply]) -> tuple[HTTPStatus, bytes]:
 
 
 async def respond(
-    send: Send, status: int, body: bytes, kind: str = JSON, headers: Mapping[str, str] | None = None
-) -> None:
-    """Send an answer that is whole."""
-    own = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-    lines = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *_safe, *own]
+    send: Send, status: HTTPStatus, body: bytes, kind: str = JSON, headers: Mapping[str, str] | None = None
+) -> HTTPStatus:
+    """Send an answer that is whole; returns its status."""
+    own = [(name.encode(), value.encode()) for name, value in headers.items()] if headers else ()
+    usual = _OF_JSON if kind is JSON else [(b"content-type", kind.encode()), *_OF_PAGES]
+    lines = [(b"content-length", b"%d" % len(body)), *usual, *own]
     await send({"type": "http.response.start", "status": int(status), "headers": lines})
     await send({"type": "http.response.body", "body": body})
+    return status
 
 
 async def refuse(send: Send, refused: RefusedError) -> None:

@@ -26,7 +26,7 @@ from tpstream.serve.metrics import Metrics
 from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
 from tpstream.serve.requests import Decide, Decision, Deliver
-from tpstream.serve.service import Served, Service, decider_facts
+from tpstream.serve.service import Served, Service
 from tpstream.serve.worker import Worker
 
 BACKLOG = 2_048
@@ -114,15 +114,6 @@ class Server:
         """The decider of an experiment, new or where it was."""
         _compile(experiment)
         decider = Decider.open(self._config.logs[experiment.name], **experiment.keywords)
-        facts = decider_facts(decider.header)
-        for name in sorted(experiment.model_fields_set & facts.keys() - {"policy", "arms", "span"}):
-            asked = experiment.keywords[name]
-            if name != "window" and facts[name] != asked:
-                decider.close()
-                raise ServiceError(
-                    f"{decider.path}: {name} is {facts[name]!r}, and {asked!r} in the configuration; correct it there, or "
-                    "begin another log"
-                )
         state = decider.state()
         self._log.info(
             "opened",
@@ -148,6 +139,7 @@ class Server:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             backlog=BACKLOG,
             timeout_keep_alive=int(limits.idle) or 1,
             timeout_graceful_shutdown=int(limits.seconds) or 1,
@@ -295,7 +287,9 @@ def _listen(host: str, port: int) -> socket.socket:
             found.bind(address)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ServiceError(f"{host}:{port}: cannot be listened at: {reason}; choose another host or port") from error
+            raise ServiceError(
+                f"{host}:{port}: cannot be listened at: {reason}; choose another host or port"
+            ) from error
         stack.pop_all()
     return found
 

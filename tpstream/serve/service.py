@@ -1,4 +1,4 @@
-"""The service: which path does what, as an ASGI application of Starlette."""
+"""The service: which path does what, as an ASGI application with the routes of Starlette."""
 
 import asyncio
 import json
@@ -8,24 +8,23 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
 import msgspec
-from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError, TpstreamError
 from tpstream.serve.access import Door, Headers, Hosts, Rate
-from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
 from tpstream.serve.config import Limits
 from tpstream.serve.metrics import CONTENT_TYPE, Metrics, exposition
 from tpstream.serve.openapi import api_page, openapi
 from tpstream.serve.page import LogPage
 from tpstream.serve.requests import Close, Decide, Deliver, Lost, Reply, Request
+from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
 from tpstream.serve.worker import BusyError, StoppingError, Worker
 from tpstream.view.live import live_html
 
@@ -95,11 +94,11 @@ def decider_facts(header: Header) -> dict[str, Any]:
     return found | {name: getattr(header.decider, name) for name in own}
 
 
-Action = Callable[[Served, "Call"], Awaitable[None]]
+Action = Callable[[Served, "Call"], Awaitable[HTTPStatus]]
+Answer = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(NamedTuple):
     """One HTTP request that was let in."""
 
     scope: Scope
@@ -135,29 +134,30 @@ class Service:
         for one in self.experiments.values():
             one.page.end()
 
-    def app(self) -> Starlette:
+    def app(self) -> Router:
         """The application."""
-        actions: list[tuple[str, str, Action, bool]] = [
-            ("POST", "decide", self._decide, False),
-            ("POST", "deliver", self._deliver, False),
-            ("POST", "switch", self._switch, False),
-            ("GET", "state", self._state, True),
-            ("GET", "events", self._events, True),
-            ("GET", "", self._page, True),
+        actions: list[tuple[str, str, Action, Callable[[Door, Headers], bool] | None]] = [
+            ("POST", "decide", self._decide, Door.admits),
+            ("POST", "deliver", self._deliver, Door.admits),
+            ("POST", "switch", self._switch, Door.admits),
+            ("GET", "state", self._state, Door.shows),
+            ("GET", "events", self._events, Door.shows),
+            ("GET", "", self._page, None),
         ]
         short, named = [], []
-        for method, path, action, looks in actions:
-            endpoint = _Endpoint(partial(self._enter, path or "page", action, looks))
-            short.append(Route(f"/{path}", endpoint, methods=[method]))
-            named.append(Route(f"/{{experiment}}/{path}", endpoint, methods=[method]))
+        for method, path, action, opens in actions:
+            endpoint = self._endpoint(method, partial(self._enter, path or "page", action, opens))
+            short.append(Route(f"/{path}", endpoint))
+            named.append(Route(f"/{{experiment}}/{path}", endpoint))
         routes: list[BaseRoute] = [*(short if len(self.experiments) == 1 else []), *named]
-        routes.append(Route("/healthz", _Endpoint(self._health), methods=["GET"]))
+        routes.append(Route("/healthz", self._endpoint("GET", self._health)))
         for path, ask in (("metrics", self._metrics), ("openapi.json", self._openapi), ("docs", self._docs)):
-            routes.append(Route(f"/{path}", _Endpoint(partial(self._general, ask)), methods=["GET"]))
-        routes.append(Route("/{experiment}", _Endpoint(self._to_page), methods=["GET"]))
-        app = Starlette(routes=routes, exception_handlers={404: _no_path, 405: _no_method, 500: _failed})
-        app.router.redirect_slashes = False  # it would for every path, also unknown ones
-        return app
+            routes.append(Route(f"/{path}", self._endpoint("GET", partial(self._general, ask))))
+        routes.append(Route("/{experiment}", self._endpoint("GET", self._to_page)))
+        return Router(routes, redirect_slashes=False, default=self._endpoint("", _no_path))
+
+    def _endpoint(self, method: str, answer: Answer) -> "_Endpoint":
+        return _Endpoint(method, answer, self._log)
 
     async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
         """Whether requests are answered; the one path that needs no token."""
@@ -188,35 +188,28 @@ class Service:
         self,
         path: str,
         action: Action,
-        looks: bool,
+        opens: Callable[[Door, Headers], bool] | None,
         scope: Scope,
         receive: Receive,
-        send: Send,  # noqa: FBT001
+        send: Send,
     ) -> None:
         """Do something for an experiment, if the request may ask for it; count the answer."""
         began = time.perf_counter()
         headers = self._meant(scope)
         experiment = self._experiment(scope)
         status = HTTPStatus.INTERNAL_SERVER_ERROR
-
-        async def note(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
         try:
-            if path != "page" and not (experiment.door.shows(headers) if looks else experiment.door.admits(headers)):
+            if opens is not None and not opens(experiment.door, headers):
                 raise _no_token()
             if self.stopping:
                 raise _stopping()
-            await action(experiment, Call(scope, receive, note, headers))
+            status = await action(experiment, Call(scope, receive, send, headers))
         except RefusedError as refused:
             status = refused.status
             raise
         finally:
             seconds = time.perf_counter() - began
-            experiment.metrics.answered(path, int(status), None if path == "events" else seconds)
+            experiment.metrics.answered(path, status, None if path == "events" else seconds)
             self._log.debug("answered", experiment=experiment.name, path=path, status=int(status), seconds=seconds)
 
     def _meant(self, scope: Scope) -> Headers:
@@ -240,18 +233,17 @@ class Service:
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such experiment", "see the configuration")
         return self.experiments[name]
 
-    async def _decide(self, experiment: Served, call: Call) -> None:
+    async def _decide(self, experiment: Served, call: Call) -> HTTPStatus:
         request = _decoded(DECIDE, await self._body(call))
         replies = await self._ask(experiment, [request])
-        await respond(call.send, *one_answer(replies[0]))
+        return await respond(call.send, *one_answer(replies[0]))
 
-    async def _deliver(self, experiment: Served, call: Call) -> None:
+    async def _deliver(self, experiment: Served, call: Call) -> HTTPStatus:
         body = await self._body(call)
         found = _deliveries(body)
         if not isinstance(found, list):
             replies = await self._ask(experiment, [found])
-            await respond(call.send, *one_answer(replies[0]))
-            return
+            return await respond(call.send, *one_answer(replies[0]))
         if len(found) > self._limits.items:
             raise RefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -259,9 +251,9 @@ class Service:
                 "send several requests",
             )
         replies = await self._ask(experiment, found) if found else []
-        await respond(call.send, *many_answers(replies))
+        return await respond(call.send, *many_answers(replies))
 
-    async def _switch(self, experiment: Served, call: Call) -> None:
+    async def _switch(self, experiment: Served, call: Call) -> HTTPStatus:
         found = _decoded(SWITCH, await self._body(call))
         try:
             await self._waited(
@@ -270,16 +262,16 @@ class Service:
         except TpstreamError as error:
             raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error), "name an arm, or null") from None
         self._log.info("switched", experiment=experiment.name, arm=found.arm, reason=found.reason)
-        await respond(call.send, HTTPStatus.OK, encode({"arm": found.arm}))
+        return await respond(call.send, HTTPStatus.OK, encode({"arm": found.arm}))
 
-    async def _state(self, experiment: Served, call: Call) -> None:
+    async def _state(self, experiment: Served, call: Call) -> HTTPStatus:
         state = await self._waited(experiment.worker.call(experiment.decider.state))
         facts = decider_facts(experiment.decider.header)
-        await respond(
+        return await respond(
             call.send, HTTPStatus.OK, encode({**state, "waiting": experiment.worker.waiting, "settings": facts})
         )
 
-    async def _page(self, experiment: Served, call: Call) -> None:
+    async def _page(self, experiment: Served, call: Call) -> HTTPStatus:
         """The live page; the token of its address goes into a cookie, and away from the address."""
         given = parse_qs(call.scope["query_string"].decode("latin-1")).get("token", [""])[0]
         door = experiment.door
@@ -288,14 +280,13 @@ class Service:
                 raise _no_token()
             cookie = f"{door.cookie_name}={door.cookie}; Path=/; HttpOnly; SameSite=Strict"
             headers = {"set-cookie": cookie, "location": call.scope["path"]}
-            await respond(call.send, HTTPStatus.SEE_OTHER, b"", HTML, headers)
-            return
+            return await respond(call.send, HTTPStatus.SEE_OTHER, b"", HTML, headers)
         if not door.shows(call.headers):
             raise _no_token()
         self._html = self._html or live_html()
-        await respond(call.send, HTTPStatus.OK, self._html.encode(), HTML)
+        return await respond(call.send, HTTPStatus.OK, self._html.encode(), HTML)
 
-    async def _events(self, experiment: Served, call: Call) -> None:
+    async def _events(self, experiment: Served, call: Call) -> HTTPStatus:
         """The stream of what the page shows."""
         if experiment.page.full:
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many browsers look", "close another page")
@@ -306,12 +297,14 @@ class Service:
         try:
             async for told in stream:
                 if gone.done():
-                    return
+                    break
                 await call.send({"type": "http.response.body", "body": told, "more_body": True})
-            await call.send({"type": "http.response.body", "body": b""})
+            else:
+                await call.send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
             await stream.aclose()  # type: ignore[attr-defined]
+        return HTTPStatus.OK
 
     async def _metrics(self, experiments: list[Served]) -> tuple[bytes, str]:
         rows = {}
@@ -389,17 +382,28 @@ class Service:
 
 
 class _Endpoint:
-    """An ASGI application that sends what is refused as JSON; Starlette would wrap a plain function once more."""
+    """An ASGI application for one method that sends what is refused, and what fails, as JSON."""
 
-    def __init__(self, answer: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
-        self._answer = answer
+    def __init__(self, method: str, answer: Answer, log: FilteringBoundLogger) -> None:
+        self._method, self._answer, self._log = method, answer, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            await self._answer(scope, receive, send)
+            await self._checked(scope, receive, send)
         except RefusedError as refused:
             await refuse(send, refused)
+        except Exception as error:  # noqa: BLE001 (whoever asks is told, and others can go on)
+            self._log.error("a request failed", reason=f"{type(error).__name__}: {error}", exc_info=True)
+            await refuse(
+                send,
+                RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed", "see its log, and report it"),
+            )
+
+    async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._method and scope["method"] != self._method:
+            raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "this path takes another method", f"use {self._method}")
+        await self._answer(scope, receive, send)
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -453,28 +457,5 @@ def _stopping() -> RefusedError:
     )
 
 
-async def _no_path(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
-    return _Refusal(RefusedError(HTTPStatus.NOT_FOUND, "there is no such path", "see /docs for the paths"))
-
-
-async def _no_method(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
-    return _Refusal(
-        RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "this path takes another method", "see /docs for the methods")
-    )
-
-
-async def _failed(request: Any, error: Exception) -> Any:  # noqa: ARG001 (as Starlette calls it)
-    return _Refusal(
-        RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed", "see its log; report it with the log")
-    )
-
-
-class _Refusal:
-    """A refusal as a response of Starlette."""
-
-    def __init__(self, refused: RefusedError) -> None:
-        self._refused = refused
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
-        """Send it."""
-        await refuse(send, self._refused)
+async def _no_path(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 (as ASGI has it)
+    raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such path", "see /docs for the paths")

@@ -4,9 +4,8 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from structlog.typing import FilteringBoundLogger
 
@@ -36,8 +35,7 @@ class StoppingError(Exception):
     """The worker takes no requests any more."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Task:
+class _Task(NamedTuple):
     """What is to be done: requests, or a function of the decider; and who waits for it."""
 
     work: Sequence[Request] | Callable[[], Any]
@@ -159,7 +157,7 @@ class Worker:
         try:
             return function(), None
         except TpstreamError as error:
-            self._log.error("the decider refused", reason=str(error))
+            self._log.warning("refused", reason=str(error))
             return None, error
         except Exception as error:  # noqa: BLE001 (whoever asked is told, and others can go on)
             self._log.error("the decider failed", reason=f"{type(error).__name__}: {error}", exc_info=True)
