@@ -1,7 +1,7 @@
 """What is to be known of each cell of a study besides its runs: plain values, which a study's folder keeps."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any, Self
 
 import msgspec
@@ -84,7 +84,7 @@ class CellSummary(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         """Raise ValueError if it does not say as much of each arm."""
-        told = [self.means, *([] if self.maxima is None else [self.maxima])]
+        told: list[Sized] = [self.means, *([] if self.maxima is None else [self.maxima])]
         told += [] if self.trial is None else [self.trial.truths]
         if not self.arms or any(len(one) != len(self.arms) for one in told):
             raise ValueError(f"{self.name}: means, maxima or truths are not those of its {len(self.arms)} arms")
