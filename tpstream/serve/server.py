@@ -1,7 +1,6 @@
 """The server: it opens the experiments of a configuration, listens, and ends in order when it is asked to."""
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -27,16 +26,13 @@ from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
 from tpstream.serve.requests import Decide, Decision, Deliver
 from tpstream.serve.service import Served, Service
+from tpstream.serve.tuning import allow_files, new_loop, short_collections, short_turns
 from tpstream.serve.worker import Worker
 
 BACKLOG = 2_048
 """Connections that may wait to be accepted."""
 SPARE_FILES = 200
 """Files that are open besides connections."""
-TURN = 0.0005
-"""Seconds after which a thread lets another one go on."""
-OLDEST = 2
-"""The generation of a full collection."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -80,8 +76,8 @@ class Server:
             for one in self._keys.experiments:
                 deciders[one.name] = self._open(one)
                 stack.callback(deciders[one.name].close)
-            _allow_files(self._keys.limits.connections + SPARE_FILES)
-            with _short_collections(), _short_turns(), asyncio.Runner(loop_factory=_new_loop) as runner:
+            allow_files(self._keys.limits.connections + SPARE_FILES)
+            with short_collections(), short_turns(), asyncio.Runner(loop_factory=new_loop) as runner:
                 runner.run(self._serve(deciders, started))
         self._log.info("stopped")
 
@@ -230,42 +226,6 @@ def service_logger() -> FilteringBoundLogger:
     return logger.bind(service="tpstream")
 
 
-@contextmanager
-def _short_collections() -> Iterator[None]:
-    """Let the garbage collector look at each object in one full collection only, while this is entered.
-
-    It would look at everything that a decider remembers, again and again, and nothing is answered meanwhile: 0.1 s for
-    some 100,000 open decisions. What survived is freed as usual when nobody refers to it any more.
-    """
-
-    def freeze(phase: str, collected: dict[str, int]) -> None:
-        if phase == "stop" and collected["generation"] == OLDEST:
-            gc.freeze()
-
-    gc.collect()
-    gc.freeze()
-    gc.callbacks.append(freeze)
-    try:
-        yield
-    finally:
-        gc.callbacks.remove(freeze)
-        gc.unfreeze()
-
-
-@contextmanager
-def _short_turns() -> Iterator[None]:
-    """Let threads take turns more often than Python does by itself, while this is entered.
-
-    A decider at work would keep the event loop from answering for some milliseconds each time.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
 def _compile(experiment: Experiment) -> None:
     """Decide in a log that is thrown away, so that all that is compiled is there before the first request."""
     given: dict[str, Any] = {**experiment.keywords, "snapshot_every": None}
@@ -292,25 +252,3 @@ def _listen(host: str, port: int) -> socket.socket:
             ) from error
         stack.pop_all()
     return found
-
-
-def _allow_files(number: int) -> None:
-    """Let this process have as many open files, if it may."""
-    try:
-        import resource  # noqa: PLC0415 (only where there is such a limit)
-    except ImportError:
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < number:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE, (number if hard == resource.RLIM_INFINITY else min(number, hard), hard)
-        )
-
-
-def _new_loop() -> Any:
-    """A new event loop: uvloop's, where it is installed."""
-    try:
-        import uvloop  # noqa: PLC0415 (there is none for Windows)
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

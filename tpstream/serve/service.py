@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs
 
-import msgspec
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
@@ -19,31 +17,17 @@ from structlog.typing import FilteringBoundLogger
 from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError, TpstreamError
 from tpstream.serve.access import Door, Headers, Hosts, Rate
+from tpstream.serve.bodies import DECIDE, SWITCH, decoded, deliveries
 from tpstream.serve.config import Limits
 from tpstream.serve.metrics import CONTENT_TYPE, Metrics, exposition
 from tpstream.serve.openapi import api_page, openapi
 from tpstream.serve.page import LogPage
-from tpstream.serve.requests import Close, Decide, Deliver, Lost, Reply, Request
+from tpstream.serve.requests import Reply, Request
 from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
 from tpstream.serve.worker import BusyError, StoppingError, Worker
 from tpstream.view.live import live_html
 
 HTML = "text/html; charset=utf-8"
-NAMED = re.compile(rb'"type"')
-"""Occurs in a body whose requests say of what type they are."""
-SAME_TYPE = msgspec.json.Decoder(Deliver | list[Deliver])
-ANY_TYPE = msgspec.json.Decoder(Deliver | Lost | Close | list[Deliver | Lost | Close])
-DECIDE = msgspec.json.Decoder(Decide)
-
-
-class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All decisions are for one arm from now on; None: the policy decides again."""
-
-    arm: str | None
-    reason: str
-
-
-SWITCH = msgspec.json.Decoder(Switch)
 
 
 class Settled(Protocol):
@@ -234,13 +218,13 @@ class Service:
         return self.experiments[name]
 
     async def _decide(self, experiment: Served, call: Call) -> HTTPStatus:
-        request = _decoded(DECIDE, await self._body(call))
+        request = decoded(DECIDE, await self._body(call))
         replies = await self._ask(experiment, [request])
         return await respond(call.send, *one_answer(replies[0]))
 
     async def _deliver(self, experiment: Served, call: Call) -> HTTPStatus:
         body = await self._body(call)
-        found = _deliveries(body)
+        found = deliveries(body)
         if not isinstance(found, list):
             replies = await self._ask(experiment, [found])
             return await respond(call.send, *one_answer(replies[0]))
@@ -254,7 +238,7 @@ class Service:
         return await respond(call.send, *many_answers(replies))
 
     async def _switch(self, experiment: Served, call: Call) -> HTTPStatus:
-        found = _decoded(SWITCH, await self._body(call))
+        found = decoded(SWITCH, await self._body(call))
         try:
             await self._waited(
                 experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason))
@@ -410,39 +394,6 @@ async def _disconnected(receive: Receive) -> None:
     """Wait until whoever asked is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def _decoded(decoder: Any, body: bytes) -> Any:
-    """What a body says; a body that is no JSON is another error than one that says something wrong."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise RefusedError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, _small(str(error)), "see /docs for the fields", reason="bad-value"
-        ) from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RefusedError(
-            HTTPStatus.BAD_REQUEST,
-            f"the body is not JSON: {_small(str(error))}",
-            "send a JSON object",
-            reason="no-json",
-        ) from None
-
-
-def _deliveries(body: bytes) -> Any:
-    """The deliveries, losses and closings of a body; where all are deliveries, they need not say so."""
-    try:
-        return SAME_TYPE.decode(body)
-    except msgspec.ValidationError:
-        if NAMED.search(body):
-            return _decoded(ANY_TYPE, body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        pass
-    return _decoded(SAME_TYPE, body)
-
-
-def _small(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _no_token() -> RefusedError:
