@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.log.contract_rules import EXPECTED, TEXTS, CheckerState, Rules, first_fault, recover
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import COLUMN, KIND_NAMES, Events, Kind
+from tpstream.model.events import COLUMN, KIND_NAMES, EventColumns, Events, Kind
 from tpstream.model.pull_rows import with_longer
 from tpstream.model.reveal import REVEALS
 
@@ -135,7 +136,7 @@ class Checker:
                 faults.append(replace(broken, place=place))
             # A resumed event is looked at again for other rules, at most once for each.
             again = again + 1 if place == first and again else 1
-            stays = recover(self._rules, self._state, events.take(slice(place, place + 1)).arrays(), rule)
+            stays = recover(self._rules, self._state, _columns(events.take(slice(place, place + 1))), rule)
             if rule == EXPECTED:
                 self._rules = self._rules._replace(regular=False)
             first = place if stays and again < len(TEXTS) else place + 1
@@ -146,7 +147,7 @@ class Checker:
         """The first of the next events that breaks a rule, and the number of the rule; sites are not looked at."""
         self._make_room(int(np.count_nonzero(events.kind == Kind.PULL)))
         before = float(self._state.time[0])
-        place, fault = first_fault(self._rules, self._state, events.arrays())
+        place, fault = first_fault(self._rules, self._state, _columns(events))
         if not fault:
             return None
         event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
@@ -233,3 +234,15 @@ class Checker:
             if self._header.reveal != "all":
                 names += ("pulled", "withheld", "owed", "waits")
             self._state = with_longer(self._state, names, max(needed, 2 * room))
+
+
+def _columns(events: Events) -> EventColumns:
+    """The columns for the compiled rules, always of the same types, so that the rules are compiled once."""
+    columns = events.arrays()
+    found = (np.ascontiguousarray(rows, dtype=COLUMN[name].type).view() for name, rows in columns._asdict().items())
+    return EventColumns(*map(_read_only, found))
+
+
+def _read_only(rows: NDArray[Any]) -> NDArray[Any]:
+    rows.flags.writeable = False
+    return rows

@@ -11,7 +11,7 @@ from tpstream.log import look_rules
 from tpstream.log.look_rules import AFTER_ALL, ARM_CLOSED, accept_look, look_fault
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.events import CHANGED, CLOSED, DROPPED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, EventColumns
-from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.model.numba_support import compiled_loop, compiled_within
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
 KINDS = len(KIND_NAMES)
@@ -167,7 +167,7 @@ def recover(rules: Rules, state: CheckerState, columns: EventColumns, fault: int
     return False
 
 
-@compiled
+@compiled_within
 def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The number of the first rule that an event breaks, or 0; the event is remembered if it breaks none."""
     kind, time, pull = columns.kind[event], columns.time[event], columns.pull[event]
@@ -194,7 +194,7 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
     return fault
 
 
-@compiled
+@compiled_within
 def _fault(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule of its kind that an event breaks, or 0."""
     if columns.kind[event] == CHANGED:
@@ -206,14 +206,14 @@ def _fault(rules: Rules, state: CheckerState, columns: EventColumns, event: int)
     return _delivery(rules, state, columns, event)
 
 
-@compiled
+@compiled_within
 def _may_wait(rules: Rules, state: CheckerState, kind: int, pull: int, time: float) -> bool:
     """Whether the event is the closing that must come now, or a credit of the default or a repeated part before it."""
     own = pull == state.waiting[0] and time == state.time[0]
     return bool(own and (kind == CLOSED or ((rules.default or rules.reveal != ALL) and kind != PULL)))
 
 
-@compiled
+@compiled_within
 def _pull(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule that a pull breaks, or 0."""
     number = state.rounds[0] + 1
@@ -230,7 +230,7 @@ def _pull(rules: Rules, state: CheckerState, columns: EventColumns, event: int) 
     return SHOWN if math.isnan(columns.value[event]) == rules.clairvoyant else 0
 
 
-@compiled
+@compiled_within
 def _changed(state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule that a change breaks, or 0: it is of no pull, and the first event of its time."""
     if columns.round[event] != state.rounds[0]:
@@ -240,7 +240,7 @@ def _changed(state: CheckerState, columns: EventColumns, event: int) -> int:
     return CHANGE_ORDER if state.last[0] else 0
 
 
-@compiled
+@compiled_within
 def _look(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule that an event about a look breaks, or 0."""
     kind, number, arm, part = columns.kind[event], columns.pull[event], columns.arm[event], columns.part[event]
@@ -252,7 +252,7 @@ def _look(rules: Rules, state: CheckerState, columns: EventColumns, event: int) 
     return look_fault(state.look, state.dropped, after, kind, number, arm, part, columns.value[event])
 
 
-@compiled
+@compiled_within
 def _delivery(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> int:
     """The rule that an event of an earlier pull breaks, or 0."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
@@ -272,7 +272,7 @@ def _delivery(rules: Rules, state: CheckerState, columns: EventColumns, event: i
     return ORDER if fault == 0 and not after_last else fault
 
 
-@compiled
+@compiled_within
 def _is_repeat(rules: Rules, columns: EventColumns, event: int) -> bool:
     """Whether an event shows a part that was withheld before."""
     if rules.reveal != POSITIVE or columns.kind[event] != PARTIAL or not columns.shown[event]:
@@ -280,7 +280,7 @@ def _is_repeat(rules: Rules, columns: EventColumns, event: int) -> bool:
     return not is_shown(rules.reveal, PARTIAL, columns.value[event])
 
 
-@compiled
+@compiled_within
 def _is_marked_rightly(rules: Rules, columns: EventColumns, event: int) -> bool:
     """Whether the column `shown`, where feedback is hidden, says what it must."""
     if rules.reveal == ALL or _is_repeat(rules, columns, event):
@@ -288,13 +288,13 @@ def _is_marked_rightly(rules: Rules, columns: EventColumns, event: int) -> bool:
     return bool(columns.shown[event] == is_shown(rules.reveal, columns.kind[event], columns.value[event]))
 
 
-@compiled
+@compiled_within
 def _place_of_kind(rules: Rules, columns: EventColumns, event: int) -> int:
     """The kind as it counts in the order of the events of one part at one time, in which a repeated part is last."""
     return KINDS if _is_repeat(rules, columns, event) else int(columns.kind[event])
 
 
-@compiled
+@compiled_within
 def _repeated(rules: Rules, state: CheckerState, pull: int, part: int) -> int:
     if not 1 <= part <= rules.span:
         return PART
@@ -303,7 +303,7 @@ def _repeated(rules: Rules, state: CheckerState, pull: int, part: int) -> int:
     return 0 if _is_marked(state.waits, pull, part) else WITHHELD
 
 
-@compiled
+@compiled_within
 def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) -> bool:
     """Whether the order is kept: by pull, then part, then closed.
 
@@ -317,7 +317,7 @@ def _is_after_last(rules: Rules, last: Ints, kind: int, pull: int, part: int) ->
     return bool(place > last[1] or (place == last[1] and (kind > last[2] or again)))
 
 
-@compiled
+@compiled_within
 def place_of(span: int, payments: bool, kind: int, part: int) -> int:  # noqa: FBT001 (compiled code)
     """The place of a delivery among those of its pull at one time: its part, then the closing, then late payments."""
     if kind == CLOSED:
@@ -325,7 +325,7 @@ def place_of(span: int, payments: bool, kind: int, part: int) -> int:  # noqa: F
     return span + 2 if payments and kind == LATE else part
 
 
-@compiled
+@compiled_within
 def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, value: float) -> int:
     if not 1 <= part <= rules.span:
         return PART
@@ -340,7 +340,7 @@ def _part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, va
     return VALUE if math.isfinite(value) == (kind == DROPPED) else 0
 
 
-@compiled
+@compiled_within
 def _closed(rules: Rules, state: CheckerState, pull: int, part: int, value: float, time: float) -> int:
     if part != 0:
         return PART
@@ -355,7 +355,7 @@ def _closed(rules: Rules, state: CheckerState, pull: int, part: int, value: floa
     return _closed_hidden(rules, state, pull, time)
 
 
-@compiled
+@compiled_within
 def _closed_hidden(rules: Rules, state: CheckerState, pull: int, time: float) -> int:
     """The rule that a closing breaks where feedback is hidden, or 0."""
     if rules.reveal != ALL and time != state.pulled[pull - 1] + rules.window:
@@ -363,13 +363,13 @@ def _closed_hidden(rules: Rules, state: CheckerState, pull: int, time: float) ->
     return REPEATED_VALUE if rules.reveal == POSITIVE and not _is_repaid(state, pull) else 0
 
 
-@compiled
+@compiled_within
 def _is_repaid(state: CheckerState, pull: int) -> bool:
     """Whether all that was withheld of a pull was repeated; values in another order may add up differently."""
     return bool(state.withheld[pull - 1] == 0 and abs(state.owed[pull - 1]) <= TOLERANCE * abs(state.sums[pull - 1]))
 
 
-@compiled
+@compiled_within
 def _is_shown(rules: Rules, state: CheckerState, pull: int, value: float) -> bool:
     """Whether a closed pull paid what was shown at the pull; one with missing parts may have paid anything."""
     if rules.regular:
@@ -381,19 +381,19 @@ def _is_shown(rules: Rules, state: CheckerState, pull: int, value: float) -> boo
     return bool(missing or abs(state.shown[pull - 1] - value) <= TOLERANCE * abs(value))
 
 
-@compiled
+@compiled_within
 def _is_credited(state: CheckerState, pull: int, part: int) -> bool:
     if state.credited.shape[1] == 0:
         return bool(part <= state.settled[pull - 1])
     return _is_marked(state.credited, pull, part)
 
 
-@compiled
+@compiled_within
 def _is_marked(bits: NDArray[np.uint8], pull: int, part: int) -> bool:
     return bool(bits.shape[1] > 0 and (bits[pull - 1, part // 8] & (1 << (part % 8))) != 0)
 
 
-@compiled
+@compiled_within
 def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int) -> None:
     """Remember an event that breaks no rule."""
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
@@ -427,7 +427,7 @@ def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int
         _advance(rules, state.due)
 
 
-@compiled
+@compiled_within
 def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: int, value: float) -> None:
     row = pull - 1
     if not (_is_credited(state, pull, part) or _is_marked(state.gone, pull, part)):
@@ -446,7 +446,7 @@ def _accept_part(rules: Rules, state: CheckerState, kind: int, pull: int, part: 
         state.waiting[0] = pull
 
 
-@compiled
+@compiled_within
 def _accept_repeat(state: CheckerState, pull: int, part: int, value: float) -> None:
     """Remember a repeated part; its pull must be closed now."""
     if _is_marked(state.waits, pull, part):
@@ -457,7 +457,7 @@ def _accept_repeat(state: CheckerState, pull: int, part: int, value: float) -> N
         state.waiting[0] = pull
 
 
-@compiled
+@compiled_within
 def _advance(rules: Rules, due: Ints) -> None:
     """Work out the next event of a regular world."""
     kind, pull, part, time = due[0], due[1], due[2], due[3]

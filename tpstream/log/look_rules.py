@@ -4,7 +4,7 @@ import math
 
 from tpstream.model.arrays import Bools, Ints
 from tpstream.model.events import LOOK
-from tpstream.model.numba_support import compiled
+from tpstream.model.numba_support import compiled_within
 
 LOOK_NUMBER, LOOK_ORDER, LOOK_PART, LOOK_VALUE, ARM_CLOSED = range(27, 32)
 """The numbers of these rules, after those of contract_rules.py."""
@@ -20,7 +20,7 @@ AFTER_ALL = 2**62
 REASONS = 5
 
 
-@compiled
+@compiled_within
 def look_fault(
     last: Ints, dropped: Bools, after: int, kind: int, number: int, arm: int, part: int, value: float
 ) -> int:
@@ -42,7 +42,7 @@ def look_fault(
     return 0 if in_order or not goes_on else LOOK_ORDER
 
 
-@compiled
+@compiled_within
 def accept_look(last: Ints, dropped: Bools, kind: int, number: int, arm: int, part: int) -> None:
     """Remember an event about a look."""
     last[0], last[1], last[2], last[3] = number, kind, arm, part

@@ -69,6 +69,16 @@ def compiled(function: Function = None) -> Function:  # type: ignore[assignment]
     return decorated
 
 
+def compiled_within(function: Function) -> Function:
+    """Compile a function by itself, and let its machine code, not its source, become a part of its callers.
+
+    That takes less time than `compiled` where many functions call each other, and runs as fast; but such a function
+    cannot take or return a random stream.
+    """
+    decorated: Function = _njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
+    return decorated
+
+
 def compiled_alone(function: Callable[..., object]) -> Any:
     """Compile a function by itself, with the other settings of `compiled`.
 
