@@ -207,7 +207,11 @@ TRACE_CASES: dict[str, tuple[str, str, str]] = {
     "arm column missing": ("arm,x1", "name,x1", "rewards.file: sales.csv has no column 'arm'..."),
     "nan": ("low,1,2", "low,1,nan", "rewards.file: sales.csv row 1, column x2: the value is missing..."),
     "empty cell": ("high,0,4", "high,,4", "rewards.file: sales.csv row 2, column x1: the value is missing..."),
-    "negative": ("high,0,4", "high,0,-4", "rewards.file: sales.csv row 2, column x2: -4.0 is negative..."),
+    "negative": (
+        "high,0,4",
+        "high,0,-4",
+        "arms[1].maximum: every row of arm 'high' pays less than nothing, so the maximum is unknown; give it",
+    ),
     "no number": ("high,0,4", "high,0,four", "rewards.file: sales.csv row 2, column x2: 'four' is not a number..."),
     "unknown arm": (
         "high,0,4",

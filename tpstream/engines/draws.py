@@ -13,7 +13,7 @@ from tpstream.model.events import Kind
 from tpstream.model.interfaces import FilledRewards, Recorded, Schedule
 from tpstream.model.numba_support import compiled_loop, hold_stream
 from tpstream.model.world import BLOCK, Purpose, Timing, World, open_stream
-from tpstream.timing.pipeline import LaterDraws, draw_later, sample_first
+from tpstream.timing.pipeline import Calendars, LaterDraws, draw_later, sample_first
 
 IMPUTED = -1
 """Stands for a kind of event in the engines' codes: a part that is missing at the closing is credited with the default
@@ -152,7 +152,10 @@ class Draws:
 
 
 def check_reach(world: World, schedule: Schedule | None) -> None:
-    """Raise DelayError for parts that come later than any engine could wait for, in a drained world of whole rounds."""
+    """Raise DelayError for parts that come later than any engine could wait for, in a drained world of whole rounds.
+
+    Calendars of plug-ins are not asked before the run asks them.
+    """
     timing, horizon = world.timing, world.problem.horizon
     if not world.drain or not at_whole_rounds(timing) or timing.plain:
         return
@@ -160,10 +163,12 @@ def check_reach(world: World, schedule: Schedule | None) -> None:
     if schedule is not None:
         lags = schedule.offsets[~schedule.lost]
     last = float(lags.max(initial=0.0))
-    if timing.calendar is not None and last <= LONGEST_REACH:
+    calendar = timing.calendar
+    built_in = isinstance(calendar, Calendars) and all(hasattr(one, "table") for one in calendar.delays)
+    if calendar is not None and built_in and last <= LONGEST_REACH:
         first, spread = np.arange(1.0, PROBES), np.linspace(1.0, horizon + last, PROBES).round()
         probes = np.concatenate([first, spread])
-        last = max(last, float((timing.calendar.reported(probes) - probes).max()))
+        last = max(last, float((calendar.reported(probes) - probes).max()))
     if last > LONGEST_REACH:
         raise too_far(last)
 

@@ -107,7 +107,7 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
         numbers=np.zeros(3, dtype=np.int64),
     )
     needed = [*NAMES, *(["shown"] if header.reveal != "all" else [])]
-    needed += [name for name in names if name in OUTSIDE_COLUMNS]
+    needed += [name for name in header.world_columns if name in OUTSIDE_COLUMNS and name in names]
     optional = [name for name in names if name not in needed]
     numbering = Numbering()
     for columns in reader.batches([*needed, *optional]):
