@@ -114,6 +114,7 @@ def test_what_needs_no_token(service: Server) -> None:
     """Is only whether the service answers; pages about all experiments show those that the token opens."""
     assert ask(service, "GET", "/healthz", token=None)[:2] == (200, {"status": "ok"})
     assert 'experiment="shop"' not in ask(service, "GET", "/metrics", token=None)[1]
+    ask(service, "POST", "/shop/decide", {"key": "counted"})
     assert 'tpstream_requests_total{experiment="shop",path="decide",status="200"}' in ask(service, "GET", "/metrics")[1]
 
 
