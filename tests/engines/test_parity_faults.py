@@ -178,10 +178,10 @@ FAULTS = {
     "what was received told at the time after": (
         handlers,
         "all",
-        "            notify_received(state, subscriptions)\n        set_clock(state, time[event])\n",
-        """            set_clock(state, time[event])
+        "            notify_received(state, subscriptions)\n    return -1\n",
+        """            set_clock(state, time[min(event + 1, kind.size - 1)])
             notify_received(state, subscriptions)
-        set_clock(state, time[event])
+    return -1
 """,
     ),
     "the slot of another pull told with a group": (
