@@ -252,7 +252,7 @@ def test_labels(listing: Scenario) -> None:
         ),
         (
             "tp-ucb-fr:caps={a=1,b=2},groups=4",
-            'tp-ucb-fr:caps={"a" = 1, "b" = 2},groups=4',
+            "tp-ucb-fr:caps={ a = 1, b = 2 },groups=4",
             {"groups": 4, "ties": "random", "caps": {"a": 1.0, "b": 2.0}},
         ),
         ("tp-ucb-fr:groups=auto", "tp-ucb-fr:groups=auto", {"groups": "auto", "ties": "random", "caps": None}),

@@ -14,7 +14,6 @@ from tpstream import Scenario, Twin, answer, compare, fit, import_log, read_log,
 from tpstream.model.errors import DataError, LogError, PolicyError, TpstreamError
 from tpstream.twin import goodness
 from tpstream.twin.goodness import APART, curves, simulate_arms
-from tpstream.twin.scenario_text import toml_value
 
 __all__ = ["tpstream"]  # the fixture
 
@@ -235,8 +234,3 @@ def test_the_command(tpstream: Command, shop: tuple[Shop, Path, Twin], tmp_path:
     wrong = tpstream("fit", path, "--out", "shop.toml")
     assert wrong.code == 2
     assert wrong.err.count("\n") == 1
-
-
-def test_toml_values() -> None:
-    """Names that are no bare keys are quoted, and texts escaped."""
-    assert toml_value({"a b": 'say "x"', "c": [1, 2.5, True]}) == '{ "a b" = "say \\"x\\"", c = [1, 2.5, true] }'

@@ -1,11 +1,13 @@
-"""Files that are read: only ordinary ones, and those that are read whole only up to a size.
+"""Files that are read: only ordinary ones, and those that are read whole only up to a size; TOML, read and written.
 
 A pipe would block, a device such as /dev/zero never ends. What is wrong is an OSError, like a missing file, so that
 whoever reads tells it in the same line.
 """
 
 import errno
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -55,3 +57,27 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError("It is nested too deep; write it flatter") from None
     except ValueError as error:
         raise tomllib.TOMLDecodeError(str(error)) from None
+
+
+def toml_value(value: Any) -> str:
+    """A value as TOML, on one line.
+
+    Examples
+    --------
+    >>> toml_value({"kind": "missing", "p": 0.5, "a b": [1, True, float("inf")]})
+    '{ kind = "missing", p = 0.5, "a b" = [1, true, inf] }'
+    """
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(name)} = {toml_value(one)}' for name, one in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float):
+        return repr(float(value))
+    # As JSON, but every letter as it is: JSON writes some as two halves, which TOML refuses.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    """A name as a key: bare where TOML allows that."""
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else toml_value(name)

@@ -1,17 +1,17 @@
 """Where scenario files are found, those that ship with the package by name; TOML as it is read and written."""
 
-import json
 import re
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tpstream.model.errors import ScenarioError, did_you_mean
-from tpstream.model.whole_files import parse_toml, read_whole
+from tpstream.model.whole_files import parse_toml, read_whole, toml_value
 from tpstream.scenario.messages import quote
 
 PACKAGE = Path(__file__).parents[1]
+NO_WORDS = ("true", "false", "inf", "nan")
+"""What means something else than text if it has no quotes."""
 
 
 def shipped() -> dict[str, Path]:
@@ -85,12 +85,5 @@ def _explain(error: tomllib.TOMLDecodeError, text: str) -> str:
 
 def toml_text(value: object) -> str:
     """A value as in TOML, where text that is a single word needs no quotes."""
-    word = str(value).replace("-", "a").isidentifier() and str(value) not in {"true", "false", "inf", "nan"}
-    return value if isinstance(value, str) and word else _toml(value)
-
-
-def _toml(value: object) -> str:
-    """A value as in TOML."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(one)}" for key, one in value.items()) + "}"
-    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list | tuple) else json.dumps(value)
+    is_word = isinstance(value, str) and re.fullmatch(r"[^\W\d][\w-]*", value) and value not in NO_WORDS
+    return str(value) if is_word else toml_value(value)

@@ -20,12 +20,13 @@ from tpstream.model.whole_files import parse_toml
 from tpstream.policies import POLICIES
 from tpstream.scenario.files import read_toml
 from tpstream.scenario.messages import Location, key_path, quote
-from tpstream.scenario.policy_choice import PolicyRequest, request_policies, toml_value
+from tpstream.scenario.policy_choice import PolicyRequest, read_value, request_policies
 from tpstream.scenario.scenario import fields_at
 from tpstream.scenario.tables import find_policy, plain, read_policies, with_names
 
 NUMBER = r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER}):({NUMBER})(?::({NUMBER}))?")
+QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 ALL = "*"
 WITHOUT = "none"
 """The value of a delay, or of a key of a delay, that means: without this delay."""
@@ -86,14 +87,14 @@ def read_setting(text: str) -> Setting:
 
 def read_values(text: str) -> list[Any]:
     """The values of a TOML list without its brackets; words need no quotes, A:B:STEP is a range with both ends."""
-    if not RANGE.search(text):  # in TOML, 10:30:10 is a time
+    if not RANGE.search(QUOTED.sub("", text)):  # in TOML, 10:30:10 is a time
         try:
             return list(parse_toml(f"values = [{text}]")["values"])
         except tomllib.TOMLDecodeError:
             pass
     words = [word.strip() for word in re.split(r",(?![^\[]*\])", text)]  # commas inside of brackets separate no values
     found = [(word, RANGE.fullmatch(word)) for word in words]
-    return [one for word, match in found for one in (read_range(match) if match else [toml_value(word)])]
+    return [one for word, match in found for one in (read_range(match) if match else [read_value(word)])]
 
 
 def read_range(found: re.Match[str]) -> list[Any]:

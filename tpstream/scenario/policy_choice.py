@@ -214,11 +214,11 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
             raise PolicyError(f"{spec!r}: {pair!r} is no parameter; write it as in {kind}:key=value")
         if key in parameters:
             raise PolicyError(f"{spec!r}: {key} is given twice; keep one")
-        parameters[key] = plain(toml_value(text))
+        parameters[key] = plain(read_value(text))
     return kind, parameters
 
 
-def toml_value(text: str) -> Any:
+def read_value(text: str) -> Any:
     """The value of a text as in TOML, or the text itself if it is none."""
     try:
         return parse_toml(f"value = {text}")["value"]

@@ -1,8 +1,8 @@
 """The scenario file of a twin: TOML that can be read and edited, with where each number comes from."""
 
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any
+
+from tpstream.model.whole_files import toml_value
 
 WIDE = 44
 """Where comments begin, if the line before them is shorter."""
@@ -33,25 +33,3 @@ class TomlText:
 
 def _with_comment(line: str, reason: str) -> str:
     return f"{line.ljust(WIDE)}  # {' '.join(reason.split())}" if reason else line
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML, on one line.
-
-    Examples
-    --------
-    >>> toml_value({"kind": "missing", "p": 0.5, "a b": [1, True]})
-    '{ kind = "missing", p = 0.5, "a b" = [1, true] }'
-    """
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(name)} = {toml_value(one)}' for name, one in value.items())} }}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(map(toml_value, value))}]"
-    if isinstance(value, float):
-        return repr(value)
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    """A name as a key: bare where TOML allows that."""
-    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else toml_value(name)

@@ -10,13 +10,14 @@ import pandas as pd
 from tpstream.analysis.open_values import ArmAges
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DataError
+from tpstream.model.whole_files import toml_value
 from tpstream.scenario.scenario import Scenario
 from tpstream.twin.arrivals import FittedArrivals, fit_arrivals, round_off
 from tpstream.twin.completion import OWN, complete
 from tpstream.twin.losses import Losses, without_losses
 from tpstream.twin.parametric import fit_payments
 from tpstream.twin.recorded import Recorded
-from tpstream.twin.scenario_text import WIDE, TomlText, toml_value
+from tpstream.twin.scenario_text import WIDE, TomlText
 
 Method = Literal["resampled", "parametric"]
 MOST_TRACES = 20_000

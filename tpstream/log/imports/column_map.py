@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from tpstream.log.imports.times import ISO
 from tpstream.model.errors import DataError, did_you_mean
 from tpstream.model.settings import Settings
-from tpstream.model.whole_files import parse_toml, read_whole
+from tpstream.model.whole_files import parse_toml, read_whole, toml_value
 
 Layout = Literal["two", "long", "wide"]
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -89,20 +89,11 @@ class ColumnMap(Settings):
             lines += ["", f"[{name}]"]
             for key, field in type(table).model_fields.items():
                 value = getattr(table, key)
-                shown = f"{key} = {_toml(value)}" if value not in (None, ()) else f"# {key} ="
+                shown = f"{key} = {toml_value(value)}" if value not in (None, ()) else f"# {key} ="
                 lines.append(
                     f"{shown:<40}  # {field.description}" if shown[0] != "#" else f"{shown}  {field.description}"
                 )
         return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
-        return f'"{escaped}"'
-    return str(value)
 
 
 def read_map(source: str | Path | Mapping[str, Any] | ColumnMap) -> ColumnMap:
