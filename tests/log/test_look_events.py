@@ -1,6 +1,7 @@
 """Events about looks in logs: their rules, each broken once, every format, and readers that leave them out."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from tpstream.analysis.money import Account
 from tpstream.log.check import check_log
 from tpstream.log.writer import LogWriter, convert
 from tpstream.model.errors import LogError
-from tpstream.model.events import LOOK, Event, Events, Told, pull_events
+from tpstream.model.events import Event, Events, Kind, Told, about_looks, about_pulls, pull_events
+from tpstream.replay.looks import ToldLooks
 from tpstream.view.aggregate import Aggregate
 from tpstream.view.pulls import KeptParts
 
@@ -113,10 +115,20 @@ def test_readers_leave_looks_out(tmp_path: Path) -> None:
         assert np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
 
 
+def test_changes_are_no_looks() -> None:
+    """A change of how decisions are made is of no pull and of no look: no arm is closed by it."""
+    kinds = np.array(list(Kind), dtype=np.int8)
+    assert [Kind(kind).name for kind in kinds[about_looks(kinds)]] == ["LOOK", "STOPPED"]
+    assert Kind.CHANGED not in about_pulls({"kind": kinds})["kind"]
+    events = columns_of([Event(seq, *row) for seq, row in enumerate([*GOOD, (4.0, "changed", 1, 0, 0, 0, None)])])
+    looks = ToldLooks(SimpleNamespace(indices=lambda: np.zeros(2)), cleaning=0.0)  # type: ignore[arg-type]
+    assert list(looks.pieces(events)) == [events]
+
+
 def test_only_looks() -> None:
     """A batch that holds nothing else is taken by whoever leaves looks out."""
     events = events_with_looks()
-    only = events.take(events.kind >= LOOK)
+    only = events.take(about_looks(events.kind))
     aggregate = Aggregate(header_for_rows())
     aggregate.add(only.columns())
     assert (aggregate.events, aggregate.pulls.count) == (len(only), 0)

@@ -30,7 +30,7 @@ from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind, without_looks
+from tpstream.model.events import Kind, about_pulls
 from tpstream.model.units import round_title
 from tpstream.model.world import Problem
 
@@ -268,7 +268,7 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]
         curves = account.curves()
         curves.counts[:-1] = counter.counts()
     else:
-        for columns in map(without_looks, log.reader.batches(NEEDED)):
+        for columns in map(about_pulls, log.reader.batches(NEEDED)):
             check_ranges(log, columns, log.header.horizon)
             account.add(columns)
         curves = account.curves()

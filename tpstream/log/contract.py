@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.log.contract_rules import EXPECTED, TEXTS, CheckerState, Rules, first_fault, recover
+from tpstream.log.contract_rules import CheckerState, Rules, first_fault, recover
+from tpstream.log.rule_texts import EXPECTED, TEXTS
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, EventColumns, Events, Kind

@@ -1,71 +1,62 @@
-"""The rules of a log: their numbers, what is said when one is broken, and the compiled loop that checks every event."""
+"""The compiled loop that checks every event of a log by the rules of log/rule_texts.py."""
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpstream.log import look_rules
-from tpstream.log.look_rules import AFTER_ALL, ARM_CLOSED, accept_look, look_fault
+from tpstream.log.look_rules import AFTER_ALL, accept_look, look_fault
+from tpstream.log.rule_texts import (
+    ARM,
+    ARM_CLOSED,
+    ARM_UNKNOWN,
+    CHANGE,
+    CHANGE_ORDER,
+    CLOSED_BEFORE,
+    CLOSED_EARLY,
+    CLOSED_TIME,
+    CLOSED_VALUE,
+    EXPECTED,
+    HIDDEN,
+    HORIZON,
+    KIND,
+    LATE_TOO_SOON,
+    NOT_CLOSED,
+    ORDER,
+    PART,
+    PULL_AFTER_DELIVERY,
+    PULL_NUMBER,
+    PULL_UNKNOWN,
+    REPEATED,
+    REPEATED_VALUE,
+    ROUND,
+    SEQ,
+    SHOWN,
+    SHOWN_VALUE,
+    TIME,
+    VALUE,
+    WITHHELD,
+)
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.events import CHANGED, CLOSED, DROPPED, KIND_NAMES, LATE, LOOK, PARTIAL, PULL, EventColumns
+from tpstream.model.events import (
+    CHANGED,
+    CLOSED,
+    DROPPED,
+    KIND_NAMES,
+    LATE,
+    LOOK_KINDS,
+    NO_PULL,
+    PARTIAL,
+    PULL,
+    EventColumns,
+)
 from tpstream.model.numba_support import compiled_loop, compiled_within
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
 KINDS = len(KIND_NAMES)
 TOLERANCE = 1e-9
 """The relative difference that is allowed between a total shown at the pull and a sum of parts in another order."""
-
-# The numbers of the rules that an event can break; 0 is none.
-SEQ, TIME, KIND, ROUND, PULL_NUMBER, PULL_AFTER_DELIVERY, ARM_UNKNOWN, PULL_UNKNOWN, ARM, PART = range(1, 11)
-REPEATED, ORDER, NOT_CLOSED, CLOSED_EARLY, CLOSED_BEFORE, CLOSED_VALUE, LATE_TOO_SOON = range(11, 18)
-VALUE, SHOWN, SHOWN_VALUE, EXPECTED, HORIZON, HIDDEN, WITHHELD, REPEATED_VALUE, CLOSED_TIME = range(18, 27)
-CHANGE, CHANGE_ORDER = range(32, 34)  # after those about looks
-
-
-def _words(names: Sequence[str], last: str) -> str:
-    """Names as in "a, b or c"."""
-    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-_WITHOUT_PART = [KIND_NAMES[kind] for kind in (PULL, CLOSED)]
-TEXTS: Mapping[int, str] = {
-    SEQ: "seq {seq} where {events} should be; an event is missing, repeated or moved",
-    TIME: "time {time} after time {before}; time is a number and never goes back",
-    KIND: f"kind {{kind}} is not known; use {_words(KIND_NAMES, 'or')}",
-    ROUND: "round {round} after {rounds} decisions",
-    PULL_NUMBER: "pull {pull} where pull {next_pull} is to be issued",
-    PULL_AFTER_DELIVERY: "pull {pull} after deliveries of the same time; decisions come first",
-    ARM_UNKNOWN: "arm {arm} does not exist; there are {arms} arms, from 0",
-    PULL_UNKNOWN: "{kind} of pull {pull}, which was not issued",
-    ARM: "arm {arm}, but pull {pull} is of arm {arm_of_pull}",
-    PART: f"{{kind}} with part {{part}}; {_words(_WITHOUT_PART, 'and')} have part 0, others 1 to {{span}}",
-    REPEATED: "part {part} of pull {pull} came before",
-    ORDER: "{kind} of pull {pull} is out of order; deliveries of one time come by pull, then part",
-    NOT_CLOSED: "nothing of pull {waiting} is missing any more, so that it must be closed first, at that time",
-    CLOSED_EARLY: "pull {pull} is closed, but only {settled} of its {span} parts came; if the others paid nothing, "
-    'the header must say "sparse": true',
-    CLOSED_BEFORE: "{kind} of pull {pull}, which was closed before",
-    CLOSED_VALUE: "pull {pull} is closed with {value}, but its parts add up to {sum}",
-    LATE_TOO_SOON: "part {part} of pull {pull} is late, but the pull is not closed",
-    VALUE: "{kind} with value {value}; parts that came have a finite number, dropped ones none",
-    SHOWN: "pull {pull} with value {value}; only a clairvoyant policy is shown one, and always",
-    SHOWN_VALUE: "pull {pull} is closed with {value}, but the policy was shown {shown}",
-    EXPECTED: "{kind} of pull {pull}, part {part}, at time {time} where {expected} is due",
-    HORIZON: "pull {pull} after the last round that the header tells of",
-    HIDDEN: "{kind} of pull {pull}, part {part}, with value {value}, has the wrong value in column shown for "
-    'reveal = "{reveal}"',
-    WITHHELD: "part {part} of pull {pull} is repeated, but it was not withheld, or was repeated before",
-    REPEATED_VALUE: "pull {pull} is closed, but the parts that were withheld are not all repeated before, as they were",
-    CLOSED_TIME: "pull {pull} is closed at time {time}; where feedback is hidden, it is closed when its window ends, "
-    "at {window_end}",
-    **look_rules.TEXTS,
-    CHANGE: "changed of pull {pull}, part {part}, with value {value}; a change is of no pull and has no value",
-    CHANGE_ORDER: "changed after deliveries of the same time; a change comes before them",
-}
-"""What is said when an event breaks a rule; the names in braces are facts about the event and the log so far."""
 
 
 class Rules(NamedTuple):
@@ -92,13 +83,13 @@ class CheckerState(NamedTuple):
     """What is known after the events so far; the arrays from `arms` on have a row for each pull."""
 
     events: Ints
-    """The number of events so far, as the only entry; also in the next three."""
+    """One entry: the number of events so far."""
     rounds: Ints
-    """The number of decisions so far."""
+    """One entry: the number of decisions so far."""
     time: Floats
-    """The time of the last event."""
+    """One entry: the time of the last event."""
     waiting: Ints
-    """The pull that must be closed at this time, or 0."""
+    """One entry: the pull that must be closed at this time, or 0."""
     last: Ints
     """Pull, place and kind of the last delivery at this time; zeros before the first."""
     due: Ints
@@ -158,9 +149,9 @@ def recover(rules: Rules, state: CheckerState, columns: EventColumns, fault: int
         state.last[0] = state.last[1] = state.last[2] = 0
         return True
     state.events[0] += 1
-    if LOOK <= kind < KINDS and 0 <= columns.arm[0] < rules.arms:
+    if NO_PULL <= kind < KINDS and 0 <= columns.arm[0] < rules.arms:
         _accept(rules, state, columns, 0)
-    elif 0 <= kind < LOOK and 0 <= part <= rules.span:
+    elif 0 <= kind < NO_PULL and 0 <= part <= rules.span:
         issued = 1 <= pull <= state.rounds[0] and (part > 0) == (kind != CLOSED)
         if (pull == state.rounds[0] + 1) if kind == PULL else issued:
             _accept(rules, state, columns, 0)
@@ -199,7 +190,7 @@ def _fault(rules: Rules, state: CheckerState, columns: EventColumns, event: int)
     """The rule of its kind that an event breaks, or 0."""
     if columns.kind[event] == CHANGED:
         return _changed(state, columns, event)
-    if columns.kind[event] >= LOOK:
+    if columns.kind[event] in LOOK_KINDS:
         return _look(rules, state, columns, event)
     if columns.kind[event] == PULL:
         return _pull(rules, state, columns, event)
@@ -399,7 +390,7 @@ def _accept(rules: Rules, state: CheckerState, columns: EventColumns, event: int
     kind, pull, part = columns.kind[event], columns.pull[event], columns.part[event]
     if kind == CHANGED:
         return
-    if kind >= LOOK:
+    if kind in LOOK_KINDS:
         state.last[0] = AFTER_ALL
         accept_look(state.look, state.dropped, kind, pull, columns.arm[event], part)
         return

@@ -2,19 +2,11 @@
 
 import math
 
+from tpstream.log.rule_texts import ARM_CLOSED, LOOK_NUMBER, LOOK_ORDER, LOOK_PART, LOOK_VALUE
 from tpstream.model.arrays import Bools, Ints
 from tpstream.model.events import LOOK
 from tpstream.model.numba_support import compiled_within
 
-LOOK_NUMBER, LOOK_ORDER, LOOK_PART, LOOK_VALUE, ARM_CLOSED = range(27, 32)
-"""The numbers of these rules, after those of contract_rules.py."""
-TEXTS = {
-    LOOK_NUMBER: "{kind} of look {pull} after look {look}; looks are numbered 1, 2, ..., and a stop is of the last one",
-    LOOK_ORDER: "{kind} of look {pull} is out of order; its rows come at one time, by arm, then part",
-    LOOK_PART: "{kind} with part {part}; of a look it is at least 0, of a stop a reason from 1 to 5",
-    LOOK_VALUE: "{kind} with value {value}; of a look it is finite or missing, of a stop 0 or 1",
-    ARM_CLOSED: "{kind} of arm {arm}, which a look closed before",
-}
 AFTER_ALL = 2**62
 """Stands for the pull of the last delivery of a time once a look came: nothing but looks may follow at that time."""
 REASONS = 5

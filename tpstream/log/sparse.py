@@ -36,13 +36,13 @@ from tpstream.model.events import (
     COLUMNS,
     KIND_NAMES,
     LATE,
-    LOOK_KINDS,
     OUTSIDE_COLUMNS,
     PART_KINDS,
     PARTIAL,
     PULL,
     Columns,
     Events,
+    about_looks,
 )
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import longer
@@ -195,7 +195,7 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
 
 def _check_ranges(path: Path, columns: Columns, pulls: int, span: int) -> None:
     """Refuse numbers of pulls and parts for which there is no row; the rules of a log find everything else."""
-    if np.isin(columns["kind"], LOOK_KINDS).any():
+    if about_looks(columns["kind"]).any():
         raise LogError(f"{path}: a log with the looks of a trial has all events; it cannot be sparse")
     is_pull = columns["kind"] == PULL
     made = pulls + np.cumsum(is_pull)

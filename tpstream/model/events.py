@@ -53,6 +53,8 @@ PART_KINDS = (PARTIAL, LATE, DROPPED)
 """The kinds of events that are about one part of a pull; the column `part` of a pull and of a closing is 0."""
 LOOK_KINDS = (LOOK, STOPPED)
 """The kinds of events that are about a look: `pull` is its number, `part` says what the value is, or the reason."""
+NO_PULL = LOOK
+"""The kinds from this number on are about no pull: looks, and changes of how decisions are made."""
 
 
 @dataclass(frozen=True)
@@ -278,17 +280,22 @@ def pull_events(columns: Columns) -> Columns:
 
     Where feedback is hidden, a column `shown` says which events a policy is told. One that it is not told stands at its
     true time; a shown event of kind partial that pays nothing, or less, repeats it when its pull is closed. So whatever
-    adds up or counts parts leaves these out. Events about looks are of no pull, and left out too.
+    adds up or counts parts leaves these out. Events about no pull are left out too.
     """
-    columns = without_looks(columns)
+    columns = about_pulls(columns)
     if "shown" not in columns:
         return columns
     return _chosen(columns, ~(columns["shown"] & (columns["kind"] == PARTIAL) & ~(columns["value"] > 0)))
 
 
-def without_looks(columns: Columns) -> Columns:
-    """The columns without the events about looks; `kind` must be among them."""
-    of_pulls: Bools = columns["kind"] < LOOK
+def about_looks(kinds: Bytes) -> Bools:
+    """Which of these kinds are about a look."""
+    return (kinds == LOOK) | (kinds == STOPPED)
+
+
+def about_pulls(columns: Columns) -> Columns:
+    """The columns without the events about no pull, such as looks; `kind` must be among them."""
+    of_pulls: Bools = columns["kind"] < NO_PULL
     return columns if of_pulls.all() else _chosen(columns, of_pulls)
 
 
@@ -300,7 +307,7 @@ class Told:
     """What a policy is told of the events of a run: those that it is shown, and nothing of the others.
 
     They are numbered anew, so that no gap in `seq` tells of a hidden event, and have no optional columns. Events about
-    looks are not feedback, and never told. It is the same in a run and in a replay.
+    no pull are not feedback, and never told. It is the same in a run and in a replay.
     """
 
     def __init__(self) -> None:
@@ -310,7 +317,7 @@ class Told:
     def of(self, events: Events) -> Events:
         """What it is told of the next events."""
         columns = {name: rows for name, rows in events.columns().items() if not COLUMN[name].optional}
-        told = events.kind < LOOK if events.shown is None else events.shown
+        told = events.kind < NO_PULL if events.shown is None else events.shown
         if not told.all():
             columns = {name: rows[told] for name, rows in columns.items()}
         count = len(columns["seq"])

@@ -2,7 +2,7 @@
 
 from typing import get_args
 
-from tpstream.model.events import CLOSED, LOOK, PULL
+from tpstream.model.events import CLOSED, NO_PULL, PULL
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Reveal
 
@@ -16,6 +16,6 @@ def is_shown(reveal: int, kind: int, value: float) -> bool:
     """Whether an event is shown at its true time; the value of a lost part is NaN.
 
     With POSITIVE, a credited part that is not shown is withheld: it is repeated when its pull is closed. Events about
-    looks are shown to nobody.
+    no pull are shown to nobody.
     """
-    return bool(kind < LOOK and (reveal == ALL or kind in (PULL, CLOSED) or (reveal == POSITIVE and value > 0)))
+    return bool(kind < NO_PULL and (reveal == ALL or kind in (PULL, CLOSED) or (reveal == POSITIVE and value > 0)))

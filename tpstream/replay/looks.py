@@ -10,7 +10,7 @@ from tpstream.log.contract import BrokenRule
 from tpstream.looks.design import Design
 from tpstream.looks.monitor import Monitor
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.events import KIND_NAMES, LOOK, PULL, Events, Kind
+from tpstream.model.events import KIND_NAMES, LOOK, PULL, Events, Kind, about_looks
 from tpstream.model.interfaces import Policy
 from tpstream.model.world import World
 from tpstream.policies.runner import tell_look, tell_open_arms
@@ -32,7 +32,7 @@ class ToldLooks:
 
     def pieces(self, events: Events) -> Iterator[Events]:
         """The events of pulls, cut where the policy is told of a look, which is done between the pieces."""
-        rows = np.flatnonzero(events.kind >= LOOK)
+        rows = np.flatnonzero(about_looks(events.kind))
         if not len(rows) and self._due == np.inf:
             yield events
             return
@@ -140,7 +140,7 @@ class LookAudit:
         be the first ones of a look.
         """
         self._trial.monitor.hear(events)
-        places = np.flatnonzero(events.kind >= LOOK).tolist()
+        places = np.flatnonzero(about_looks(events.kind)).tolist()
         logged = [tuple(getattr(events, column)[place].item() for column in COMPARED) for place in places]
         found = Announced(self._trial.monitor)
         self._trial.hold(found, float(events.time[-1]) if until is None else until)

@@ -18,7 +18,7 @@ from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, ScenarioError, TpstreamError, UnknownNameError
-from tpstream.model.events import LOOK, Events, Kind, Told
+from tpstream.model.events import Events, Kind, Told, about_looks
 from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.model.world import Purpose, open_stream
 from tpstream.policies.runner import Runner, start_policy
@@ -283,7 +283,7 @@ def _told_of_looks(policy: Policy, batches: Iterable[Events], cleaning: float) -
     """The same events, cut where the policy is told of a look; this is done between the pieces."""
     looks: ToldLooks | None = None
     for events in batches:
-        if looks is None and (events.kind >= LOOK).any():
+        if looks is None and about_looks(events.kind).any():
             looks = ToldLooks(policy, cleaning)
         yield from [events] if looks is None else looks.pieces(events)
     if looks is not None:

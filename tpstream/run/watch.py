@@ -19,7 +19,7 @@ from tpstream.engines.draws import Block, Draws, DrawsReader
 from tpstream.engines.engine import Bus, Engine
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
-from tpstream.model.events import CLOSED, LOOK, PARTIAL, PULL, Columns, Events
+from tpstream.model.events import CLOSED, PARTIAL, PULL, Columns, Events, about_looks
 from tpstream.model.world import BLOCK, World
 from tpstream.view.sampling import LENGTH, Budget, SampledRun
 
@@ -58,7 +58,7 @@ class EventWatcher:
 
     def hear(self, events: Events) -> None:
         """Take the next events; small batches are gathered."""
-        if not self._sampled.waits and not (events.kind >= LOOK).any():
+        if not self._sampled.waits and not about_looks(events.kind).any():
             return
         self._waiting.append(events)
         self._count += len(events)

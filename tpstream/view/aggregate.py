@@ -19,13 +19,13 @@ from tpstream.model.events import (
     CLOSED,
     KIND_NAMES,
     LATE,
-    LOOK,
-    LOOK_KINDS,
+    NO_PULL,
     PARTIAL,
     PULL,
     STOPPED,
     Columns,
     Events,
+    about_looks,
     pull_events,
 )
 from tpstream.model.pull_rows import longer
@@ -239,7 +239,7 @@ class Aggregate:
 
     def note_looks(self, columns: Columns) -> None:
         """Keep the events about looks one by one: they are few."""
-        chosen = np.flatnonzero(np.isin(columns["kind"], LOOK_KINDS))[: MOST_LOOKS - len(self.looks)]
+        chosen = np.flatnonzero(about_looks(columns["kind"]))[: MOST_LOOKS - len(self.looks)]
         if len(chosen):
             self.looks += zip(*(columns[name][chosen].tolist() for name in LOOK_COLUMNS), strict=True)
 
@@ -275,7 +275,7 @@ class Aggregate:
         made = self.pulls.count + np.cumsum(is_pull)
         pull, arm, arms = columns["pull"], columns["arm"], len(self.header.arms)
         expected = np.where(is_pull, made, np.clip(pull, 1, made))
-        of_pull = columns["kind"] < LOOK
+        of_pull = columns["kind"] < NO_PULL
         for name, wrong, rule in (
             ("time", ~(np.abs(columns["time"]) <= LARGEST_TIME), f"times are at most {LARGEST_TIME:g}"),
             ("value", np.abs(columns["value"]) > LARGEST_VALUE, f"values are at most {LARGEST_VALUE:g}"),

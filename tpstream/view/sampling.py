@@ -16,7 +16,7 @@ import numpy as np
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import counted
-from tpstream.model.events import CLOSED, COLUMN, PULL, Columns, without_looks
+from tpstream.model.events import CLOSED, COLUMN, PULL, Columns, about_pulls
 from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.pulls import KeptParts
@@ -215,7 +215,7 @@ class SampledRun:
     def take(self, columns: Columns) -> None:
         """Add the events of sampled pulls among these, which are the next ones of the run."""
         self.aggregate.note_looks(columns)
-        columns = without_looks(columns)
+        columns = about_pulls(columns)
         for one in self._open:
             place = columns["pull"] - one.first
             inside = (place >= 0) & (place < one.count)
