@@ -16,7 +16,7 @@ from tpstream import Scenario, compare, read_log, sweep
 from tpstream.cli.app import main
 from tpstream.engines import draws
 from tpstream.experiment.plan import make_cell
-from tpstream.experiment.summaries import how_to_repeat
+from tpstream.experiment.runs import how_to_repeat
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import StudyError
 from tpstream.model.events import Events

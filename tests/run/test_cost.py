@@ -8,7 +8,7 @@ from studies import small
 
 from tpstream import Scenario, compare, simulate
 from tpstream.model.errors import StudyError
-from tpstream.run import cost
+from tpstream.run import cost, options
 from tpstream.run.cost import Work, available_memory, estimate, free_space
 from tpstream.run.options import RunOptions, run_options
 from tpstream.scenario.files import shipped
@@ -16,9 +16,9 @@ from tpstream.scenario.files import shipped
 __all__ = ["tpstream"]
 
 
-def of(scenario: Scenario, options: RunOptions, runs: int = 1) -> cost.Cost:
+def of(scenario: Scenario, asked: RunOptions, runs: int = 1) -> cost.Cost:
     """What runs of a scenario under its policies take."""
-    return estimate([Work(scenario, scenario.choices(), 0)], runs, 1, options, compiled=True)
+    return estimate([Work(scenario, scenario.choices(), 0)], runs, 1, asked, compiled=True)
 
 
 def test_events_and_logs_are_those_of_a_run(tmp_path: Path) -> None:
@@ -61,11 +61,13 @@ def test_what_the_machine_has(tmp_path: Path) -> None:
 def test_too_much_is_refused(tpstream: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line with the numbers and what to change, and nothing is written; `--yes` goes on all the same."""
     words = ("compare", "small.toml", "-n", 2, "--jobs", 1, "--log", "logs")
+    monkeypatch.setattr(options, "SMALL", 0)
     monkeypatch.setattr(cost, "available_memory", lambda: 1000.0)
     shown = tpstream(*words)
     assert (shown.code, shown.out, len(shown.err.splitlines())) == (2, "", 1)
     assert "GB of memory for 3,840 events, and 0.0 GB are available; ask for fewer runs" in shown.err
     monkeypatch.undo()
+    monkeypatch.setattr(options, "SMALL", 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cost, "free_space", lambda _: 1000.0)
     with pytest.raises(StudyError, match=r"the logs of 480 events take some .* are free in logs; write less"):

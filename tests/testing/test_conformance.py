@@ -11,7 +11,7 @@ from tpstream.log import SINKS
 from tpstream.model.numba_support import JIT_IS_OFF
 from tpstream.policies import POLICIES
 from tpstream.policies.base import SharedPolicy
-from tpstream.policies.functions import functions_of
+from tpstream.policies.loader import functions_of
 from tpstream.rewards import REWARDS
 from tpstream.testing import check_arrivals, check_delay, check_policy, check_rewards, check_sink
 from tpstream.testing.runs import small_scenario

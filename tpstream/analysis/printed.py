@@ -15,6 +15,12 @@ NUMBER = re.compile(r"(\S{1,8} )?[+-]?[\d.,]*\d[%x]?")
 """What stands at the right of its column: a number, with a currency or without."""
 LARGE = 10_000
 """From here on a number is shown without decimals."""
+LOSES_MORE = "loses more in"
+"""The title of the share of runs in which a policy loses more than the one that it is compared with."""
+ABOUT_THE_BEST = ["on_best", "best_chosen", "lost", "against_fixed"]
+"""Columns of a trial that compare with the best arm: without value where all arms are equally good."""
+Rows = list[dict[str, str]]
+"""A table as it is printed: texts by title."""
 
 
 def amount(value: float, form: str = ",.1f", large: float = LARGE) -> str:
@@ -66,6 +72,70 @@ def show_row(table: str, row: Mapping[Any, Any], currency: str = "", time_unit: 
         return cells
     times = {column.title for column in TABLES[table] if column.show == "time"}
     return {f"{title} ({plural(time_unit)})" if title in times else title: cell for title, cell in cells.items()}
+
+
+def regret_rows(table: Sequence[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> Rows:
+    """The rows of the table `table` as they are printed, without columns of these names."""
+    return [
+        show_row("table", {name: value for name, value in row.items() if name not in leave_out})
+        if row["runs"]
+        else {"policy": row["policy"], "runs": "0", "regret": "all failed"}
+        for row in table
+    ]
+
+
+def arm_rows(pulls: "pd.DataFrame") -> Rows:
+    """How often each policy pulled each arm: of the table `pulls`, with a column for each arm."""
+    rows: dict[str, dict[str, str]] = {}
+    for one in pulls.to_dict("records"):
+        rows.setdefault(one["policy"], {"policy": one["policy"]})[str(one["arm"])] = f"{one['share']:.1%}"
+    return list(rows.values())
+
+
+def round_rows(curves: "pd.DataFrame") -> Rows:
+    """The regrets of the table `curves`, with a column for each round."""
+    rows: dict[str, dict[str, str]] = {}
+    for one in curves.to_dict("records"):
+        around = "" if math.isnan(one["low"]) else f" ({interval(one['low'], one['high'])})"
+        row = rows.setdefault(one["policy"], {"policy": one["policy"]})
+        row[f"round {one['round']:,}"] = amount(one["regret"]) + around
+    return list(rows.values())
+
+
+def contrast_rows(contrasts: Sequence[Mapping[str, Any]]) -> Rows:
+    """The rows of the table `contrasts` as they are printed."""
+    return [show_row("contrasts", one) | {LOSES_MORE: f"{1 - one['wins']:.0%}"} for one in contrasts]
+
+
+def value_rows(value: "pd.DataFrame") -> tuple[str, Rows]:
+    """What the delay costs, in words, and which fraction of it each policy recovers; NaN where that is undefined."""
+    rows = []
+    for row in value.to_dict("records"):
+        known = not math.isnan(row["fraction"])
+        recovered = f"{row['fraction']:,.1%}" if known else "undefined"
+        around = f"{row['low']:,.1%} to {row['high']:,.1%}" if known else ""
+        rows.append({"policy": str(row["policy"]), "recovered": recovered, "95 % interval (Fieller)": around})
+    cost = value.iloc[0]
+    sure = interval(cost["cost_low"], cost["cost_high"]) if cost["runs"] > 1 else "needs 2 runs"
+    return f"the delay costs {amount(cost['cost'])} ({sure}); of that each policy recovers", rows
+
+
+def trial_rows(table: "pd.DataFrame", fixed: str, time_unit: str | None, *, tied: bool) -> Rows:
+    """The rows of the table `trial` as they are printed.
+
+    `fixed` is the policy of fixed randomisation, which is not compared with itself; `tied` tells that all arms are
+    equally good, so that nothing is compared with the best one.
+    """
+    rows = []
+    for row in (table.drop(columns=ABOUT_THE_BEST) if tied else table).to_dict("records"):
+        if not row["runs"]:
+            rows.append({"policy": str(row["policy"]), "runs": "0 (all failed)"})
+            continue
+        cells = show_row("trial", row, time_unit=time_unit)
+        if row["policy"] == fixed and "against fixed" in cells:
+            cells["against fixed"] = ""
+        rows.append(cells)
+    return rows
 
 
 def last_money(money: "pd.DataFrame", cells: Sequence[str] = ()) -> "pd.DataFrame":

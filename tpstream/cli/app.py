@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from tpstream.cli import start
 from tpstream.cli.options import flag
-from tpstream.cli.terminal import complain, say
+from tpstream.cli.start import complain, say
 from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.notes import VERBOSE, own_version
 

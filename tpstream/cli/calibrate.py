@@ -8,8 +8,8 @@ from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, read_numbers
 from tpstream.cli.options import FolderFlags, LimitFlags, OutputFlags, SettingStudyFlags, option
 from tpstream.cli.output import print_json, print_table
+from tpstream.cli.start import say
 from tpstream.cli.study import prepared
-from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.trial.calibrate import Calibration

@@ -9,7 +9,7 @@ import typer
 from tpstream.cli.app import Command, app, help_text
 from tpstream.cli.options import Force, Quiet, option
 from tpstream.cli.output import print_table
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 data = typer.Typer(
     name="data",

@@ -9,7 +9,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import AsJson, OutputFlags, Plugins, ScenarioFlags, SettingFlags, flag, load_plugins, option
 from tpstream.cli.output import NO_PROOF, pick, print_json, print_table
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 
 @command("Simulate", example="validate setting-1 --set span=200")

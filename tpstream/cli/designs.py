@@ -9,8 +9,8 @@ import typer
 
 from tpstream.cli.options import OutputFlags, flag, option
 from tpstream.cli.output import print_json, print_table, records
+from tpstream.cli.start import say
 from tpstream.cli.study import show_places
-from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario

@@ -23,8 +23,8 @@ from tpstream.cli.options import (
     option,
 )
 from tpstream.cli.output import print_json, print_table, records, report_failures
+from tpstream.cli.start import say
 from tpstream.cli.study import CODES, prepared, show_places
-from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.experiment.league import League

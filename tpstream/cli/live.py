@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tpstream.cli.options import LiveFlags
-from tpstream.cli.terminal import complain
+from tpstream.cli.start import complain
 
 if TYPE_CHECKING:
     from tpstream.cli.output import Bar

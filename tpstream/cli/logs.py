@@ -30,7 +30,7 @@ from tpstream.cli.output import (
     records,
     write_table,
 )
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 if TYPE_CHECKING:
     from tpstream.analysis.diagnose import Diagnosis

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpstream.analysis.printed import NUMBER, last_money, money_rows, paired_money_rows
-from tpstream.cli.terminal import complain, open_console, rich_text, say
+from tpstream.cli.start import complain, open_console, rich_text, say
 from tpstream.model.names import csv_text, visible
 
 if TYPE_CHECKING:

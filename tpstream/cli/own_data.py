@@ -10,7 +10,7 @@ from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
 from tpstream.cli.options import Figure, Force, OutputFlags, option
 from tpstream.cli.output import pick, print_json, print_table, records
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 if TYPE_CHECKING:
     from tpstream.analysis.answer import Answer

@@ -10,7 +10,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import Jobs, Quiet, Seed, cores, flag, option
 from tpstream.cli.output import print_table, show_progress
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 
 MARKDOWN = ".md"
 

@@ -9,7 +9,7 @@ import typer
 from tpstream.cli.app import command
 from tpstream.cli.options import LiveFlags, OutputFlags, RunFlags, ServiceFlags, flag
 from tpstream.cli.output import print_json, show_progress
-from tpstream.cli.terminal import say
+from tpstream.cli.start import say
 from tpstream.model.errors import ServiceError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tpstream.cli.designs import show_designs
 from tpstream.cli.league import show_league
 from tpstream.cli.options import Figure, LogX, LogY, OutputFlags, Report, Theory
 from tpstream.cli.output import NO_PROOF, report_failures
+from tpstream.cli.start import say
 from tpstream.cli.study import Against, ValueFlags, show_places, show_study
 from tpstream.cli.sweep import show_sweep
-from tpstream.cli.terminal import say
 from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The console script: it runs a command and ends with its code, or at once at the first interruption.
+"""The console script: it runs a command and ends with its code, or at once at the first interruption; what it prints.
 
 Interruptions are Ctrl-C, a request to end (SIGTERM) and the end of the terminal (SIGHUP).
 
@@ -15,7 +15,13 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+from tpstream.model.names import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
@@ -41,7 +47,7 @@ def main() -> None:
     if code == INTERRUPTED or (code and interruptions.came):
         number = interruptions.came or signal.SIGINT
         by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
-        sys.stderr.write(f"tpstream: interrupted{by}\n")
+        complain(f"interrupted{by}")
         code = 128 + number
     sys.exit(code)
 
@@ -103,3 +109,34 @@ class Interruption(KeyboardInterrupt):
 
     def __del__(self) -> None:
         self._sender.send_again()
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print a line, on standard error with `err`; without characters that a terminal would obey instead of showing."""
+    import typer
+
+    typer.echo(visible(text), err=err)
+
+
+def complain(text: str) -> None:
+    """Print a line on standard error that begins with the name of the program."""
+    sys.stderr.write(f"tpstream: {visible(text)}\n")
+    sys.stderr.flush()
+
+
+def open_console(width: int | None = None) -> "Console":
+    """A console of Rich on standard output that lets a closed pipe be told like any other error."""
+    from rich.console import Console
+
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return Terminal(width=width)
+
+
+def rich_text(text: str) -> "Text":
+    """A text for Rich that it shows as it is: brackets are no markup, and escape bytes are left out."""
+    from rich.text import Text
+
+    return Text(visible(text))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.printed import describe_printed
+from tpstream.analysis.printed import arm_rows, contrast_rows, describe_printed, regret_rows, round_rows, value_rows
 from tpstream.cli.app import command
 from tpstream.cli.live import shown_live
 from tpstream.cli.options import (
@@ -41,7 +41,7 @@ from tpstream.cli.output import (
     show_progress,
     write_table,
 )
-from tpstream.cli.terminal import complain, say
+from tpstream.cli.start import complain, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,20 +268,18 @@ def show_study(
         }
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
-    from tpstream.experiment import rows
-
     after = f"after {int(study.rounds[-1]):,} rounds"
-    print_table(rows.regret_rows(study), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_table(regret_rows(study.rows), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
     print_money(study, f"money {after}")
     if study.no_best_arm is not None:
-        print_table(rows.arm_rows(study), title="share of the pulls that each arm got")
+        print_table(arm_rows(study.pulls()), title="share of the pulls that each arm got")
         say(f"note: {study.no_best_arm}")
     if len(study.chosen) > 1:
-        print_table(rows.round_rows(study), title="regret on the way")
+        print_table(round_rows(study.curves(study.chosen)), title="regret on the way")
     if value is not None:
         _show_value(value)
     if not output.quiet:
-        _show_contrasts(study, against or rows.yardstick(study.rows))
+        _show_contrasts(study, against or study.yardstick)
     paths = [path for of_policy in study.logs.values() for path in of_policy]
     if paths:
         size = sum(path.stat().st_size for path in paths) / 1e6
@@ -291,9 +289,7 @@ def show_study(
 
 def _show_contrasts(study: "Study", against: str | None) -> None:
     """The other policies against one of them, paired by run."""
-    from tpstream.experiment.rows import contrast_rows
-
-    found = contrast_rows(study, against)
+    found = contrast_rows(study.contrasts_with(against))
     if found and against is not None:
         print_table(found, title=f"against {against}, run by run on the same random numbers")
         print_paired_money(study, against)
@@ -301,8 +297,6 @@ def _show_contrasts(study: "Study", against: str | None) -> None:
 
 def _show_value(value: "pd.DataFrame") -> None:
     """Which fraction of the delay's cost each policy recovers."""
-    from tpstream.experiment.rows import value_rows
-
     title, rows = value_rows(value)
     print_table(rows, title=title)
 

@@ -1,4 +1,4 @@
-"""The commands about designs of trials: trial, which shows their operating characteristics, and calibrate."""
+"""The command `trial`: the operating characteristics of a trial, of policies or of designs with looks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpstream.analysis.printed import describe_printed
+from tpstream.analysis.printed import describe_printed, show_row, trial_rows
 from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, show_designs, show_told
 from tpstream.cli.options import (
@@ -33,8 +33,8 @@ from tpstream.cli.output import (
     records,
     report_failures,
 )
+from tpstream.cli.start import say
 from tpstream.cli.study import CODES, prepared, show_places
-from tpstream.cli.terminal import say
 
 if TYPE_CHECKING:
     from tpstream.scenario.scenario import Scenario
@@ -144,7 +144,7 @@ def show_trial(
 ) -> None:
     """Print the operating characteristics."""
     from tpstream.analysis.regret import all_equal
-    from tpstream.trial.rows import choice_rows, trial_rows
+    from tpstream.trial.characteristics import FIXED
 
     if output.as_json:
         shown = {
@@ -162,9 +162,10 @@ def show_trial(
     title = f"{result.name}: {result.horizon:,} patients{benefit} (brackets: 95 % intervals)"
     if result.no_best_arm is not None:
         arms = f"{result.name}: patients of each arm (of {result.horizon:,}), and how often it was chosen in the end"
-        print_table(choice_rows(result), title=arms)
-    title = "runs of each policy" if all_equal(result.means) else title
-    print_table(trial_rows(result), title=title)
+        print_table([show_row("choices", row) for row in result.choices().to_dict("records")], title=arms)
+    tied = all_equal(result.means)
+    rows = trial_rows(result.table(), FIXED, result.time_unit, tied=tied)
+    print_table(rows, title="runs of each policy" if tied else title)
     _print_money(result, output)
     for note in result.notes:
         say(f"note: {note}")

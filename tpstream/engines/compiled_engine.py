@@ -1,7 +1,8 @@
 """The compiled engine: the same policies, streams and events as SimPy's, in a compiled loop over rounds.
 
-The paper's world has a loop of its own, which is driven here; compiled_general.py drives the other one, which also
-serves the paper's world where a log has columns for decisions (indices).
+There are three loops. That of the paper's world is driven here; compiled_general.py drives the one of other worlds of
+whole rounds, which also serves the paper's world where a log has columns for decisions (indices); compiled_real.py
+drives the one of real-valued times.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,9 +23,9 @@ from tpstream.model.events import Kind
 from tpstream.model.notes import logger
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.policies.base import Parameters, SharedPolicy, told_problem
+from tpstream.policies.base import NO_ARM, Parameters, SharedPolicy, check_arm, told_problem
 from tpstream.policies.diagnosis import raise_error
-from tpstream.policies.functions import check_arm, check_decision
+from tpstream.policies.functions import check_decision
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -198,7 +199,8 @@ class PlainRun:
                     self._publish()
                 else:
                     arm, round = int(cursor[PENDING]), int(cursor[ROUND])
-                    check_decision(arm, self._policy, self._state, round, self._label)
+                    if arm == NO_ARM:
+                        check_decision(arm, self._policy, self._state, round, self._label)
                     self._refill(check_arm(arm, self._world.problem, round, self._label))
         except Exception as error:
             if cursor[WRITTEN]:

@@ -14,9 +14,9 @@ from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.numba_support import hold_stream
 from tpstream.model.pull_rows import longer, with_longer
 from tpstream.model.world import BLOCK, World
-from tpstream.policies.base import SharedPolicy
+from tpstream.policies.base import NO_ARM, SharedPolicy, check_arm
 from tpstream.policies.diagnosis import raise_error
-from tpstream.policies.functions import check_arm, check_decision
+from tpstream.policies.functions import check_decision
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT, needs_rows
 
@@ -138,7 +138,8 @@ class GeneralRun:
             self._make_room()
         else:
             arm, round = int(self._cursor[loop.PENDING]), int(self._cursor[loop.ROUND])
-            check_decision(arm, self._policy, self._state, round, self._label)
+            if arm == NO_ARM:
+                check_decision(arm, self._policy, self._state, round, self._label)
             self._refill(check_arm(arm, self._world.problem, round, self._label))
 
     def _refill(self, arm: int) -> None:

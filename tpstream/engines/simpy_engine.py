@@ -20,7 +20,7 @@ from tpstream.model.errors import USER_RAISES, DelayError, PolicyError, Tpstream
 from tpstream.model.events import DROPPED, LATE, PARTIAL, Events, Kind, Told
 from tpstream.model.interfaces import Policy, ProcessDelay, TimedPolicy
 from tpstream.model.world import Purpose, Timing, World, open_stream
-from tpstream.policies.functions import check_arm
+from tpstream.policies.base import check_arm
 from tpstream.policies.runner import drops_arms, tell_look, tell_open_arms
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH, due_decisions, pass_stages
 

@@ -21,17 +21,16 @@ from tpstream.experiment.folder import Origin, export, open_folder, origin_of
 from tpstream.experiment.live import tell_results, tell_runs
 from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
-from tpstream.experiment.runs import FailedRun, Records
+from tpstream.experiment.runs import NUMBER, CellSummary, FailedRun, Records, summarize, summarize_cells
 from tpstream.experiment.sending import Obstacle, executor_obstacle, processes_obstacle
 from tpstream.experiment.store import RunResult, Store
-from tpstream.experiment.summaries import NUMBER, CellSummary, summarize, summarize_cells
 from tpstream.model.arrays import Ints
 from tpstream.model.errors import LogError, StudyError
 from tpstream.model.limits import MOST_RUNS
 from tpstream.model.notes import logger
 from tpstream.run.cost import Work, check_cost, estimate
 from tpstream.run.loop import RunStopped, counted_rounds, run_policies
-from tpstream.run.options import LogOptions, RunKeywords, RunOptions, run_options
+from tpstream.run.options import LogOptions, RunKeywords, RunOptions, is_small, run_options
 from tpstream.scenario.policy_choice import PolicyRequest, PolicySpec, request_policies, with_kinds
 from tpstream.scenario.scenario import Scenario
 
@@ -175,6 +174,8 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
 
 def _check_plan(plan: Plan, jobs: int) -> None:
     """Raise if this machine does not have what the plan takes."""
+    if is_small(((cell.world.scenario, len(cell.policies)) for cell in plan.cells), len(plan.runs)):
+        return
     work = [Work(cell.world.scenario, [one.choice for one in cell.policies], len(plan.rounds)) for cell in plan.cells]
     workers = min(jobs, len(plan.runs) * len(plan.cells))
     check_cost(estimate(work, len(plan.runs), workers, plan.options, compiled=plan.compiled), plan.options)
@@ -215,8 +216,9 @@ def run_once(
     choices = [request.choose(problem, scenario.folder) for request in requests]
     for choice in choices:
         select(options.engine, choice.form, scenario.timing())  # an engine that cannot serve is an error
-    work = Work(scenario, choices, len(rounds))
-    check_cost(estimate([work], 1, 1, options, compiled=options.engine != "simpy"), options)
+    if not is_small([(scenario, len(choices))]):
+        work = Work(scenario, choices, len(rounds))
+        check_cost(estimate([work], 1, 1, options, compiled=options.engine != "simpy"), options)
     if options.log is not None:
         check_logs(options.log, [(choice.label, run) for choice in choices])
     if isinstance(options.progress, Expecting):

@@ -13,8 +13,8 @@ from tpstream.analysis.theory import Bound, bounds_of
 from tpstream.experiment.compare import stored_study
 from tpstream.experiment.folder import NAME, Origin, read_description
 from tpstream.experiment.result import Study
+from tpstream.experiment.runs import CellSummary
 from tpstream.experiment.store import NAME as STORE, Store
-from tpstream.experiment.summaries import CellSummary
 from tpstream.experiment.sweep import Sweep
 from tpstream.model.errors import StudyError, did_you_mean
 from tpstream.model.units import count_of

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tpstream.analysis.columns import TABLES
-from tpstream.analysis.printed import amount, interval, money_rows, paired_money_rows, show_row
+from tpstream.analysis.printed import (
+    LOSES_MORE,
+    amount,
+    arm_rows,
+    contrast_rows,
+    interval,
+    money_rows,
+    paired_money_rows,
+    regret_rows,
+    round_rows,
+    show_row,
+    value_rows,
+)
 from tpstream.analysis.theory import Bound
-from tpstream.experiment import rows
 from tpstream.experiment.findings import league_findings, study_findings, sweep_findings
 from tpstream.experiment.folder import Origin
 from tpstream.experiment.league import League
@@ -44,7 +55,10 @@ INTERVALS = (
 REGRET = (
     next(column.meaning for column in TABLES["table"] if column.name == "regret") + "; in brackets its 95 % interval"
 )
-LOSES_MORE = (rows.LOSES_MORE, "share of runs in which the policy loses more than the one that it is compared with")
+ABOUT_LOSING = (
+    LOSES_MORE,
+    "share of runs in which the policy loses more than the one that it is compared with",
+)
 
 
 def world_section(
@@ -140,15 +154,15 @@ def _study_results(
 ) -> list[Block]:
     """Figure and tables of a comparison."""
     colours, last = policy_colours(study.records), int(study.rounds[-1])
-    yardstick = against or rows.yardstick(study.rows)
-    contrasts = rows.contrast_rows(study, yardstick)
+    yardstick = against or study.yardstick
+    contrasts = contrast_rows(study.contrasts_with(yardstick))
     caption = (
         f"Pseudo-regret up to each round{unit}: the lower a line, the less its policy lost. Bands are 95 % intervals."
     )
     if study.currency is not None:
         caption += " On the right what was earned; dotted: what the best arm alone pays on average, at once."
     blocks: list[Block] = [
-        Table(rows.regret_rows(study, TIMES), f"Regret after {counted(last, 'round')}{unit}", colours),
+        Table(regret_rows(study.rows, TIMES), f"Regret after {counted(last, 'round')}{unit}", colours),
         Picture(study.plot(**drawn), caption),
         Table(contrasts, f"Against {yardstick}, run by run on the same random numbers{unit}", colours),
     ]
@@ -159,11 +173,11 @@ def _study_results(
             paired = paired_money_rows(study.money_contrasts(yardstick), study.currency)
             blocks.append(Table(paired, f"Money against {yardstick}, run by run", colours))
     if len(study.chosen) > 1:
-        blocks.append(Table(rows.round_rows(study), f"Regret on the way{unit}", colours))
+        blocks.append(Table(round_rows(study.curves(study.chosen)), f"Regret on the way{unit}", colours))
     if len(study.arms) <= MOST_ARMS:
-        blocks.append(Table(rows.arm_rows(study), "Share of the pulls that each arm got", colours))
+        blocks.append(Table(arm_rows(study.pulls()), "Share of the pulls that each arm got", colours))
     if value is not None:
-        title, found = rows.value_rows(value)
+        title, found = value_rows(value)
         blocks.append(Table(found, f"{title[0].upper()}{title[1:]}", colours))
     return blocks
 
@@ -171,8 +185,8 @@ def _study_results(
 def _study_definitions(results: Sequence[Block]) -> Facts:
     """What the columns of a comparison's tables mean."""
     pairs = definitions(results, "table", "contrasts", "money", "money_contrasts").pairs
-    contrasts = any(isinstance(block, Table) and rows.LOSES_MORE in block.columns for block in results)
-    return Facts([*pairs, LOSES_MORE] if contrasts else pairs)
+    contrasts = any(isinstance(block, Table) and LOSES_MORE in block.columns for block in results)
+    return Facts([*pairs, ABOUT_LOSING] if contrasts else pairs)
 
 
 def sweep_report(sweep: Sweep, *, log_values: bool | None = None, log_y: bool = False) -> Page:

@@ -177,6 +177,19 @@ class Study(StudyRuns, PolicyTables):
     def _contrasts(self) -> list[dict[str, object]]:
         return [asdict(self.contrast(first, second)) for first, second in combinations(self.records, 2)]
 
+    def contrasts_with(self, against: str | None) -> list[dict[str, Any]]:
+        """The contrast of each other policy with this one; none unless all have two runs, which an interval needs."""
+        runs = [len(records) for records in self.records.values()]
+        if against is None or len(runs) < 2 or min(runs) < 2:  # noqa: PLR2004 (two policies and two runs)
+            return []
+        return [asdict(self.contrast(one, against)) for one in self.records if one != against]
+
+    @property
+    def yardstick(self) -> str | None:
+        """The policy with the smallest regret, without those that are told what cannot be known; None without any."""
+        usable = [row for row in self.rows if row["runs"] and not intervals.is_informed(row["policy"])]
+        return str(min(usable, key=lambda row: row["regret"])["policy"]) if usable else None
+
     def value(self, clairvoyant: str = intervals.CLAIRVOYANT, waiting: str = intervals.WAITING) -> "pd.DataFrame":
         """Which fraction of the delay's cost each policy recovers, paired by run, with Fieller's 95 % interval.
 

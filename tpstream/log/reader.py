@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, WholenessCheck, damage_told
 from tpstream.log.schema import Header
-from tpstream.log.wholeness import WholenessCheck
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import (

@@ -290,7 +290,8 @@ def pull_events(columns: Columns) -> Columns:
 
 def about_looks(kinds: Bytes) -> Bools:
     """Which of these kinds are about a look."""
-    return (kinds == LOOK) | (kinds == STOPPED)
+    found: Bools = (kinds == LOOK) | (kinds == STOPPED)
+    return found
 
 
 def about_pulls(columns: Columns) -> Columns:

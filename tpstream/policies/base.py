@@ -297,3 +297,12 @@ def told_problem(form: PolicyForm, problem: Problem) -> Problem:
         raise PolicyError(f"policy {form.name!r} {why}; use another")
     heard = problem if isinstance(form, SharedPolicy) and form.weighs else problem.heard()
     return heard if form.knows_means else heard.without_means()
+
+
+def check_arm(arm: object, problem: Problem, round: int, label: str) -> int:
+    """The decided arm, if there is such an arm."""
+    if not isinstance(arm, (int, np.integer)):
+        raise PolicyError(f"policy {label!r} decided for {arm!r} in round {round}; give an arm's number")
+    if not 0 <= arm < problem.arms:
+        raise PolicyError(f"policy {label!r} decided for arm {arm} in round {round}; arms are 0 to {problem.arms - 1}")
+    return int(arm)

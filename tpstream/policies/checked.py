@@ -22,12 +22,10 @@ from tpstream.policies.functions import (
     IndexCheck,
     check_decision,
     check_functions,
-    functions_of,
     place,
-    plain_function,
     unknown_field,
 )
-from tpstream.policies.loader import OPTIONAL_FIELDS
+from tpstream.policies.loader import OPTIONAL_FIELDS, functions_of, plain_function
 from tpstream.policies.runner import Runner, told_columns
 
 LOOPS = ("decide", "notify_events", "fill_probabilities", "tell_look")

@@ -16,15 +16,13 @@ from tpstream.model.errors import PolicyError, compiler_message, user_error
 from tpstream.model.numba_support import compiled_alone
 from tpstream.policies.base import SharedPolicy
 from tpstream.policies.functions import (
-    SIGNATURES,
     float_decision,
-    functions_of,
     is_users_function,
     place,
-    references,
     unknown_field,
     with_helpers,
 )
+from tpstream.policies.loader import SIGNATURES, functions_of, references
 
 WHOLE = ("round", "arm", "slot", "part", "group", "stage")
 """The parameters of a policy's functions that are whole numbers; the others, besides state and stream, are floats."""

@@ -1,118 +1,31 @@
-"""Checks of a policy in the shared form: of its functions before they are compiled, its state, and its decisions.
+"""Checks of a policy that a user wrote: of its functions before they are compiled, its state, and its decisions.
 
-What the functions do is found by looking through their bytecode.
-The walk through the names that a function uses serves the fingerprint of compiled code, too (see loader.py).
+What the functions do is found by looking through their bytecode, by the walk through the names that they use which also
+serves the fingerprint of compiled code (see loader.py). The policies of this package are checked by its tests.
 """
 
-import builtins
 import dis
 import inspect
 import random
 import sys
-from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError, did_you_mean
-from tpstream.model.world import Problem
 from tpstream.policies.base import NO_ARM, SharedPolicy
+from tpstream.policies.loader import SIGNATURES, UNDEFINED, functions_of, line_of, plain_function, references
 
-SIGNATURES: Mapping[str, tuple[str, ...]] = {
-    "decide": ("state", "round", "stream"),
-    "on_pull": ("state", "arm", "slot", "total"),
-    "on_partial": ("state", "arm", "slot", "part", "value"),
-    "on_received": ("state", "arm", "amount"),
-    "on_group": ("state", "arm", "slot", "group", "amount"),
-    "on_lost": ("state", "arm", "slot", "part"),
-    "on_closed": ("state", "arm", "slot", "credited"),
-    "on_look": ("state", "stage"),
-    "show_probabilities": ("state",),
-}
-"""The functions of a policy, and what each of them is given."""
-_state_classes: dict[tuple[str, tuple[str, ...]], type] = {}
-"""The class of states of each name and fields that this process has seen; Numba's own memory is as wide."""
 LIBRARIES = ("numpy", "numba", "math", "builtins")
 """Packages whose functions Numba knows itself."""
-LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
-LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
-LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
-BEFORE_CALL = ("PRECALL", "PUSH_NULL", "CACHE")
 RANDOM_OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 INSTALLED = {"site-packages", "dist-packages"}
 DRAW_IN_DECIDE = "draw in decide, from the stream that it is given, as in stream.random()"
-UNDEFINED = object()
-"""The value of a name that is not defined."""
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """A name that a function takes from outside, as in `math.log`, with its value and its line."""
-
-    expression: str
-    value: Any
-    line: int
-    bare: bool = False
-    """Whether it is called without arguments."""
-
-
-def functions_of(policy: SharedPolicy) -> dict[str, Any]:
-    """The functions that the policy has, by their role."""
-    return {role: getattr(policy, role) for role in SIGNATURES if getattr(policy, role) is not None}
-
-
-def plain_function(function: Any) -> Any:
-    """The Python function behind a compiled one."""
-    return getattr(function, "py_func", function)
-
-
-def references(function: Callable[..., Any]) -> Iterator[Reference]:
-    """Every name that a function takes from its module, from the function that it was made in, or from a module."""
-    cells = {
-        name: cell.cell_contents
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        if not _is_empty(cell)
-    }
-    known = ChainMap(cells, function.__globals__, vars(builtins))
-    codes = [function.__code__]
-    for code in codes:
-        codes.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
-        yield from _references_in(code, known)
-
-
-def _is_empty(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is UNDEFINED
-    except ValueError:  # the name is given a value later
-        return True
-
-
-def _references_in(code: CodeType, known: Mapping[str, Any]) -> Iterator[Reference]:
-    """The names in one piece of bytecode; the attributes of a module belong to its name."""
-    found: Reference | None = None
-    for step in dis.get_instructions(code):
-        if found is not None:
-            if step.opname in LOADS_ATTRIBUTE and isinstance(found.value, ModuleType):
-                value = getattr(found.value, step.argval, UNDEFINED)
-                found = Reference(f"{found.expression}.{step.argval}", value, found.line)
-                continue
-            if step.opname in BEFORE_CALL:
-                continue
-            yield replace(found, bare=step.opname == "CALL" and step.arg == 0)
-            found = None
-        if step.opname in LOADS_NAME or (step.opname in LOADS_CELL and step.argval in known):
-            found = Reference(step.argval, known.get(step.argval, UNDEFINED), _line(step, code))
-
-
-def _line(step: dis.Instruction, code: CodeType) -> int:
-    line = step.positions.lineno if step.positions else None
-    return code.co_firstlineno if line is None else line
 
 
 def is_users_function(value: Any) -> bool:
@@ -227,7 +140,7 @@ def _fault(function: Any) -> str | None:
                 f"the field {step.argval!r} is assigned to, but the fields of a state stay what init made them; make it"
             )
             remedy = f"an array in init, as in {step.argval}=np.zeros(1), and write to state.{step.argval}[0]"
-            return f"{what} {remedy} ({place(function, _line(step, function.__code__))})"
+            return f"{what} {remedy} ({place(function, line_of(step, function.__code__))})"
     return None
 
 
@@ -288,7 +201,6 @@ def check_state(state: Any, policy: SharedPolicy, arms: int, label: str) -> None
         kind = f"{indices.dtype} of shape {indices.shape}" if isinstance(indices, np.ndarray) else repr(indices)
         what = "its state needs a field indices: an array with a float for each arm, as in np.zeros(problem.arms)"
         raise PolicyError(f"policy {label!r}: {what}{f', not {kind}' if indices is not None else ''} ({where})")
-    check_class(type(state), label)
     for name, given in (("clock", "np.zeros(1)"), ("open_arms", "np.ones(problem.arms, dtype=np.bool_)")):
         like = np.zeros(1) if name == "clock" else np.ones(arms, dtype=np.bool_)
         found = getattr(state, name, like)
@@ -296,32 +208,19 @@ def check_state(state: Any, policy: SharedPolicy, arms: int, label: str) -> None
             raise PolicyError(f"policy {label!r}: its state has {name} = {found!r}; make it {given}")
 
 
-def check_class(state: Any, label: str) -> None:
+def check_class(state: Any, other: Any, label: str) -> None:
     """Refuse a class of states that has the name and the fields of another policy's: Numba confuses the two.
 
     It then examines the state anew at every call, which makes runs several times slower and changes nothing else. A
-    class that was defined anew in the place of an old one, as by a changed plug-in or a notebook, is taken as it is.
+    class that was defined anew in the place of the other one, as by a changed plug-in or a notebook, is taken as it is.
     """
-    other = _state_classes.setdefault((state.__name__, state._fields), state)
-    if other is state:
-        return
     if getattr(sys.modules.get(other.__module__), other.__name__, None) is not other:
-        _state_classes[state.__name__, state._fields] = state
         return
     files = [Path(str(getattr(sys.modules.get(one.__module__), "__file__", one.__module__))) for one in (state, other)]
     raise PolicyError(
         f"policy {label!r}: its state {state.__name__} ({files[0]}) has the name and the fields of another policy's "
         f"({files[1]}), which would make runs several times slower; rename the class"
     )
-
-
-def check_arm(arm: object, problem: Problem, round: int, label: str) -> int:
-    """The decided arm, if there is such an arm."""
-    if not isinstance(arm, (int, np.integer)):
-        raise PolicyError(f"policy {label!r} decided for {arm!r} in round {round}; give an arm's number")
-    if not 0 <= arm < problem.arms:
-        raise PolicyError(f"policy {label!r} decided for arm {arm} in round {round}; arms are 0 to {problem.arms - 1}")
-    return int(arm)
 
 
 def check_decision(arm: object, policy: SharedPolicy, state: Any, round: int, label: str) -> None:

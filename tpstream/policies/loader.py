@@ -7,6 +7,8 @@ of everything that is compiled into it, and a change of any of that leads to ano
 """
 
 import atexit
+import builtins
+import dis
 import hashlib
 import importlib.util
 import inspect
@@ -14,11 +16,13 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,18 +33,48 @@ from tpstream.model.notes import logger
 from tpstream.model.world import Problem
 from tpstream.policies import handlers, index
 from tpstream.policies.base import Parameters, SharedPolicy, groups_of
-from tpstream.policies.functions import check_functions, check_state, functions_of, plain_function, references
 from tpstream.policies.handlers import Subscriptions
 
+SIGNATURES: Mapping[str, tuple[str, ...]] = {
+    "decide": ("state", "round", "stream"),
+    "on_pull": ("state", "arm", "slot", "total"),
+    "on_partial": ("state", "arm", "slot", "part", "value"),
+    "on_received": ("state", "arm", "amount"),
+    "on_group": ("state", "arm", "slot", "group", "amount"),
+    "on_lost": ("state", "arm", "slot", "part"),
+    "on_closed": ("state", "arm", "slot", "credited"),
+    "on_look": ("state", "stage"),
+    "show_probabilities": ("state",),
+}
+"""The functions of a policy, and what each of them is given."""
+LOADS_NAME = ("LOAD_GLOBAL", "LOAD_NAME")
+LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+BEFORE_CALL = ("PRECALL", "PUSH_NULL", "CACHE")
+UNDEFINED = object()
+"""The value of a name that is not defined."""
 CONSTANTS = (bool, int, float, complex, str, bytes, tuple, type(None))
 """Types of the module-level values that Numba compiles into a function, besides arrays and other functions."""
 SOURCES = tuple(Path(str(module.__file__)) for module in (handlers, index, numba_support, events))
 """Files whose functions, settings or constants are compiled into every loop."""
+_state_classes: dict[tuple[str, tuple[str, ...]], type] = {}
+"""The class of states of each name and fields that this process has seen; Numba's own memory is as wide."""
 OPTIONAL_FIELDS = {
     "clock": ("set_clock", handlers.write_clock),
     "probabilities": ("probability", handlers.read_probability),
 }
 """Fields that a state may have: which empty function is replaced then, and by which one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """A name that a function takes from outside, as in `math.log`, with its value and its line."""
+
+    expression: str
+    value: Any
+    line: int
+    bare: bool = False
+    """Whether it is called without arguments."""
 
 
 def load_for(policy: SharedPolicy, source: ModuleType, state: Any, *, probabilities: bool = False) -> Any:
@@ -57,8 +91,36 @@ def init_state(policy: SharedPolicy, problem: Problem, parameters: Parameters, l
     """The policy's state before the first round."""
     with user_code(PolicyError, f"policy {label!r}", "when it was created"):
         state = policy.init(problem, parameters)
-    check_state(state, policy, problem.arms, label)
+    if not is_ours(policy):
+        from tpstream.policies.functions import check_state  # noqa: PLC0415 (it imports this module)
+
+        check_state(state, policy, problem.arms, label)
+    _note_class(type(state), label)
     return state
+
+
+def _note_class(state: Any, label: str) -> None:
+    """Remember a class of states; another policy's of the same name and fields is refused."""
+    known = state.__name__, state._fields
+    other = _state_classes.setdefault(known, state)
+    if other is not state:
+        from tpstream.policies.functions import check_class  # noqa: PLC0415 (it imports this module)
+
+        check_class(state, other, label)
+        _state_classes[known] = state
+
+
+def is_ours(policy: SharedPolicy) -> bool:
+    """Whether all functions of a policy are of this package."""
+    return all(_module_of(function) == "tpstream" for function in (policy.init, *functions_of(policy).values()))
+
+
+def check_users(policy: SharedPolicy) -> None:
+    """Refuse a policy that a user wrote if something is wrong with its functions; those of this package are tested."""
+    if not is_ours(policy):
+        from tpstream.policies.functions import check_functions  # noqa: PLC0415 (it imports this module)
+
+        check_functions(policy)
 
 
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
@@ -85,7 +147,7 @@ def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Param
 
 @lru_cache(maxsize=1024)
 def _load(policy: SharedPolicy, source: ModuleType, fields: tuple[str, ...], shows: bool) -> ModuleType:  # noqa: FBT001
-    check_functions(policy)
+    check_users(policy)
     functions = functions_of(policy) | dict(OPTIONAL_FIELDS[name] for name in fields)
     functions["policy_decide"] = functions.pop("decide")  # the loops have a function `decide` of their own
     if not shows:
@@ -147,6 +209,60 @@ def _load_copy(policy: str, source: ModuleType, functions: dict[str, Any]) -> Mo
     sys.modules[name] = module  # Numba looks the module up when it reads its cache
     spec.loader.exec_module(module)
     return module
+
+
+def functions_of(policy: SharedPolicy) -> dict[str, Any]:
+    """The functions that the policy has, by their role."""
+    return {role: getattr(policy, role) for role in SIGNATURES if getattr(policy, role) is not None}
+
+
+def plain_function(function: Any) -> Any:
+    """The Python function behind a compiled one."""
+    return getattr(function, "py_func", function)
+
+
+def references(function: Callable[..., Any]) -> Iterator[Reference]:
+    """Every name that a function takes from its module, from the function that it was made in, or from a module."""
+    cells = {
+        name: cell.cell_contents
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        if not _is_empty(cell)
+    }
+    known = ChainMap(cells, function.__globals__, vars(builtins))
+    codes = [function.__code__]
+    for code in codes:
+        codes.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+        yield from _references_in(code, known)
+
+
+def _is_empty(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is UNDEFINED
+    except ValueError:  # the name is given a value later
+        return True
+
+
+def _references_in(code: CodeType, known: Mapping[str, Any]) -> Iterator[Reference]:
+    """The names in one piece of bytecode; the attributes of a module belong to its name."""
+    found: Reference | None = None
+    for step in dis.get_instructions(code):
+        if found is not None:
+            if step.opname in LOADS_ATTRIBUTE and isinstance(found.value, ModuleType):
+                value = getattr(found.value, step.argval, UNDEFINED)
+                found = Reference(f"{found.expression}.{step.argval}", value, found.line)
+                continue
+            if step.opname in BEFORE_CALL:
+                continue
+            yield replace(found, bare=step.opname == "CALL" and step.arg == 0)
+            found = None
+        if step.opname in LOADS_NAME or (step.opname in LOADS_CELL and step.argval in known):
+            found = Reference(step.argval, known.get(step.argval, UNDEFINED), line_of(step, code))
+
+
+def line_of(step: dis.Instruction, code: CodeType) -> int:
+    """The line of an instruction."""
+    line = step.positions.lineno if step.positions else None
+    return code.co_firstlineno if line is None else line
 
 
 def fingerprint(functions: Mapping[str, Any], *sources: Path) -> str:
@@ -238,7 +354,7 @@ def _note_compiling(policy: str, folder: Path, *, users: bool) -> None:
 
 def _module_of(function: Any) -> str:
     """The name of the top-level module in which a function is defined."""
-    return str(plain_function(function).__module__).partition(".")[0]
+    return str(getattr(plain_function(function), "__module__", "")).partition(".")[0]
 
 
 def _copy(source: Path, target: Path) -> None:

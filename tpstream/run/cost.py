@@ -1,7 +1,8 @@
 """What runs take, estimated before anything is allocated, and whether this machine has it.
 
 An estimate is rough: it is there to stop what cannot end well, such as a span of a million parts for a thousand arms,
-and not to count bytes. Whoever knows better says so (`--yes`).
+and not to count bytes. Whoever knows better says so (`--yes`). Small work is not estimated at all (`is_small` in
+run/options.py).
 """
 
 import shutil
@@ -33,7 +34,7 @@ PER_NUMBER = {"jsonl": 20, "arrow": 8}
 SECONDS_PER_EVENT = {True: 5e-9, False: 2.5e-6}
 """Seconds that an event takes, compiled or not."""
 MOST_SECONDS = 60 * 86_400.0
-"""What nobody waits for."""
+"""The longest time that a study may take by its estimate: 60 days."""
 SMALLER = "ask for fewer runs, policies or arms, a smaller horizon or span"
 GO_ON = "or go on all the same with --yes (in Python yes=True)"
 

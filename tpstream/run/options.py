@@ -19,15 +19,18 @@ from tpstream.model.errors import LogError, PolicyError, StudyError, SubscriberE
 from tpstream.model.events import Detail
 from tpstream.model.interfaces import Subscriber
 from tpstream.model.names import file_names
-from tpstream.model.world import World
+from tpstream.model.world import BLOCK, World
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.policy_choice import split
+from tpstream.scenario.scenario import Scenario
 from tpstream.scenario.tables import read
 
 if TYPE_CHECKING:
     from tpstream.run.turns import Turns
     from tpstream.run.watch import LiveLink  # loaded only for runs that are watched
 
+SMALL = 10_000_000
+"""Numbers that runs draw or pay, up to which nobody asks whether the machine has room and time for them."""
 Progress = Callable[[int], None]
 """Is called from time to time with the number of rounds done since the last call."""
 Measures = Mapping[str, NDArray[Any]]
@@ -151,6 +154,17 @@ class RunOptions:
     def of_policies(self, labels: Iterable[str]) -> "RunOptions":
         """The same for these policies, whose logs get names of their own."""
         return self if self.log is None else replace(self, log=replace(self.log, labels=tuple(labels)))
+
+
+def is_small(work: Iterable[tuple[Scenario, int]], runs: int = 1) -> bool:
+    """Whether runs of these scenarios, each with so many policies, need no estimate of what they take.
+
+    Any machine has it, and to read what this one has takes longer than a short run.
+    """
+    numbers = (
+        max(scenario.horizon, len(scenario.arms) * BLOCK) * scenario.span * policies for scenario, policies in work
+    )
+    return sum(numbers) * runs <= SMALL
 
 
 class RunKeywords(TypedDict, total=False):

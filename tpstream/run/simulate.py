@@ -21,7 +21,7 @@ from tpstream.model.errors import StudyError
 from tpstream.model.notes import logger
 from tpstream.run.cost import Work, check_cost, estimate
 from tpstream.run.loop import RunStopped, start_run
-from tpstream.run.options import RunKeywords, RunOptions, run_options
+from tpstream.run.options import RunKeywords, RunOptions, is_small, run_options
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.scenario.scenario import Scenario
 
@@ -202,7 +202,8 @@ def simulate(
     if asked.timeout is not None:
         raise StudyError("timeout: a single run is done in this process, which cannot end itself; use compare")
     choice = policy if isinstance(policy, PolicyChoice) else scenario.policy(policy)
-    check_cost(estimate([Work(scenario, [choice], 0)], 1, 1, asked, compiled=asked.engine != "simpy"), asked)
+    if not is_small([(scenario, 1)]):
+        check_cost(estimate([Work(scenario, [choice], 0)], 1, 1, asked, compiled=asked.engine != "simpy"), asked)
     seed = scenario.seed if seed is None else seed
     notes = logger(scenario=scenario.name, policy=choice.label, seed=seed, run=run)
     notes.debug("run started", horizon=scenario.horizon, engine=asked.engine)

@@ -24,7 +24,7 @@ from tpstream.model.whole_files import parse_toml
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of, told_problem
-from tpstream.policies.functions import check_functions
+from tpstream.policies.loader import check_users
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
 
@@ -75,7 +75,7 @@ class PolicyRequest:
         except PolicyError as error:
             raise PolicyError(f"{self.label}: {error}") from None
         if isinstance(form, SharedPolicy):
-            check_functions(form)
+            check_users(form)
         return PolicyChoice(self.label, form, parameters.model_copy(update=groups))
 
 

@@ -22,10 +22,10 @@ from tpstream.scenario.messages import Fields, Location, describe_error, togethe
 from tpstream.scenario.plugins import Plugin, load_elsewhere, loaded_plugins
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, assumed_groups, request_policies, request_policy
 from tpstream.scenario.shown import ShortListing, keys_signature, summarise
-from tpstream.scenario.tables import REGULAR, ScenarioKeys, fields_of_table, plain, read_table
+from tpstream.scenario.tables import ScenarioKeys, fields_of_table, plain, read_table
 from tpstream.scenario.trial_checks import TrialBuilder
 from tpstream.scenario.warnings import find_warnings
-from tpstream.timing.kinds import build_timing, is_absent
+from tpstream.timing.kinds import REGULAR, build_timing, is_absent
 from tpstream.timing.pipeline import visit_faults
 
 __all__ = ["PolicyChoice", "Scenario"]
@@ -447,6 +447,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         """
         requests = request_policies(self.policies, policies)
         choices = [one.choose(self.problem(), self._folder) for one in requests]
+        if self.timing().plain and (self.drain or self.horizon >= self.span):  # no part can be lost or never credited
+            return list(self.build_rewards().warnings)
         return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit)
 
     def __dir__(self) -> list[str]:

@@ -46,12 +46,10 @@ from tpstream.scenario.messages import Fields, Location, quote, wrong
 from tpstream.scenario.trial_tables import TrialTable, fields_of_trial
 from tpstream.timing import ARRIVALS, DELAYS
 from tpstream.timing.calendars import OpenHours
-from tpstream.timing.kinds import ArrivalTable, DelayTable
+from tpstream.timing.kinds import REGULAR, ArrivalTable, DelayTable
 
 MOST = {"arms": MOST_ARMS, "policies": MOST_POLICIES, "delays": 100}
 """Entries of these lists; the time that a run takes grows faster than they do."""
-REGULAR = {"kind": "regular"}
-"""The arrivals of a scenario that says nothing about them."""
 
 
 def without_default(schema: JsonDict) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
 from pydantic import Field, PlainValidator, SerializeAsAny, model_validator
 
 from tpstream.model.errors import ScenarioError, UnknownNameError, did_you_mean, user_code
-from tpstream.model.interfaces import BuildContext, CalendarDelay, DelayProcess
+from tpstream.model.interfaces import ArrivalProcess, BuildContext, CalendarDelay, DelayProcess
 from tpstream.model.registry import BuiltInSettings, table_model
 from tpstream.model.settings import Table
 from tpstream.model.world import Reveal, Timing
@@ -56,6 +56,10 @@ class TimingSettings(BuiltInSettings):
         for name, value in attributes.items():
             setattr(built, name, value)
         return built
+
+
+REGULAR = {"kind": "regular"}
+"""The arrivals of a scenario that says nothing about them."""
 
 
 class DelayTable(Table):
@@ -129,8 +133,6 @@ def build_timing(
     sampled = _leading(stages, "apply")
     calendars = _leading(stages[len(sampled) :], "reported")
     later = stages[len(sampled) + len(calendars) :]
-    with errors_at("arrivals"), user_code(ScenarioError, f"kind: {arrivals.kind!r}"):
-        decisions = ARRIVALS.find(arrivals.kind).build(arrivals, context)
     return Timing(
         delays=tuple(stage.delay for stage in sampled),
         names=tuple(stage.name for stage in sampled),
@@ -142,12 +144,20 @@ def build_timing(
         opening=build_opening(opening or {}, context),
         visits=tuple(context.visits),
         visit_spread=visit_spread,
-        arrivals=decisions,
+        arrivals=_build_arrivals(arrivals, context),
         arrivals_name=f"arrivals ({arrivals.kind})",
         window=window,
         default=default,
         reveal=reveal,
     )
+
+
+def _build_arrivals(table: ArrivalTable, context: BuildContext) -> ArrivalProcess:
+    """The arrival process of that table; one that says nothing is the process that every world has by default."""
+    if table.kind == REGULAR["kind"] and table.model_fields_set <= REGULAR.keys():
+        return Timing.arrivals
+    with errors_at("arrivals"), user_code(ScenarioError, f"kind: {table.kind!r}"):
+        return cast("ArrivalProcess", ARRIVALS.find(table.kind).build(table, context))
 
 
 def is_absent(table: DelayTable) -> bool:

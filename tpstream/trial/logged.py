@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tpstream.analysis.logs import WorldLogs
 from tpstream.analysis.regret import PullCounts
-from tpstream.experiment.summaries import TrialSummary
+from tpstream.experiment.runs import TrialSummary
 from tpstream.log.reader import Log
 from tpstream.looks.design import Design
 from tpstream.model.errors import LogError

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.analysis.intervals import is_informed, paired
-from tpstream.analysis.printed import amount, interval, money_rows, paired_money_rows
+from tpstream.analysis.printed import amount, interval, money_rows, paired_money_rows, show_row, trial_rows
 from tpstream.analysis.regret import all_equal
 from tpstream.experiment.findings import failure_findings, sentence
 from tpstream.experiment.report import COLUMNS, RESULTS, findings_section, repeat_section, world_section
@@ -14,7 +14,6 @@ from tpstream.experiment.standings import common_runs
 from tpstream.figures.style import policy_colours
 from tpstream.model.display import counted
 from tpstream.trial.characteristics import FIXED, Trial
-from tpstream.trial.rows import choice_rows, trial_rows
 from tpstream.view.pages import Page
 from tpstream.view.report import Block, Picture, Section, Table, definitions, make_report
 
@@ -53,10 +52,12 @@ def _results(trial: Trial) -> list[Block]:
         else "The share of patients on the best arm in the order of enrolment, and the benefit that they lost, "
         "compared with all on the best arm; bands and lines are 95 % intervals."
     )
+    rows = trial_rows(trial.table(), FIXED, trial.time_unit, tied=all_equal(trial.means))
+    choices = [show_row("choices", row) for row in trial.choices().to_dict("records")]
     blocks: list[Block] = [
-        Table(trial_rows(trial), f"Operating characteristics, {counted(trial.horizon, 'patient')}{unit}", colours),
+        Table(rows, f"Operating characteristics, {counted(trial.horizon, 'patient')}{unit}", colours),
         Picture(trial.plot(), caption),
-        Table(choice_rows(trial), "How many patients each arm got, and how often it was chosen in the end", colours),
+        Table(choices, "How many patients each arm got, and how often it was chosen in the end", colours),
     ]
     if trial.currency is not None:
         last = f"Money after {trial.horizon:,} decisions (later read-outs are not in it)"

@@ -17,8 +17,8 @@ from tpstream.experiment.folder import export
 from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.plan import Plan, make_plan
 from tpstream.experiment.result import Study
+from tpstream.experiment.runs import CellSummary, summarize_cells
 from tpstream.experiment.store import RunResult, unpack
-from tpstream.experiment.summaries import CellSummary, summarize_cells
 from tpstream.looks.design import Reason
 from tpstream.model.errors import StudyError
 from tpstream.model.events import Events
