@@ -38,7 +38,10 @@ WEIGHTS: tuple[Weights, ...] = ("uniform", "constant", "two-point")
 
 
 def stick_lambdas(weights: Weights, probabilities: Floats, decay: float) -> Floats:
-    """What each patient takes of the rest of the stick; `decay` is a, where the least probability falls as t^-a."""
+    """lambda_t: the share that patient t takes of what the patients before left of the stick of length 1 (see above).
+
+    `decay` is a, where the least probability falls as t^-a.
+    """
     total = len(probabilities)
     patient = np.arange(1, total + 1)
     good = 1.0 / (1 + total - patient)

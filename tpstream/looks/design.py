@@ -13,7 +13,7 @@ import numpy as np
 from tpstream.model.arrays import Bools, Floats
 
 Family = Literal["beta", "normal"]
-"""Of posterior distributions."""
+"""The families of posterior distributions."""
 SpendingName = Literal["obrien-fleming", "pocock", "hwang-shih-decani"]
 RuleKind = Literal["inferiority", "superiority", "equivalence", "futility"]
 Method = Literal["posterior", "z", "fisher", "logrank", "rmst"]
@@ -38,7 +38,7 @@ class Reason(IntEnum):
 
 
 TWO = 2
-"""A trial of so many arms stops when one is closed."""
+"""The arms of a trial that stops as soon as one of them is closed, since nothing is left to compare."""
 REASONS: Mapping[str, Reason] = {reason.name.lower(): reason for reason in Reason}
 
 
@@ -53,9 +53,9 @@ class Rule:
     """The difference that counts, in the direction of benefit: of superiority and futility above it, of equivalence
     within it."""
     threshold: float | None = None
-    """Of a probability (posterior), a p value (fisher) or z; None where alpha or beta is spent."""
+    """The probability (posterior), p value (fisher) or z from which on it applies; None where an error is spent."""
     model: Family = "beta"
-    """Of posteriors."""
+    """The family of the posterior distributions, where `method` is "posterior"."""
     prior: tuple[float, float] | None = None
     """a and b of the Beta prior, or mean and standard deviation of the normal one; None: a flat normal one."""
     alpha: float | None = None
@@ -65,7 +65,7 @@ class Rule:
     spent: SpendingName | tuple[float, ...] = "obrien-fleming"
     """How it is spent: a function, or the amounts that are spent up to each analysis."""
     gamma: float = -4.0
-    """Of Hwang, Shih and DeCani's spending."""
+    """The parameter of Hwang, Shih and DeCani's spending function."""
     binding: bool = True
     """Whether a trial must stop below the boundary of futility, so that alpha may count on it."""
     delayed_response: bool = False
@@ -136,7 +136,7 @@ class Design:
     visits: Floats
     """When each part is due after the treatment, without spread or delays."""
     weights: Floats
-    """Of the parts in the endpoint."""
+    """The weight of each part in the endpoint."""
     control: int = -1
     """The number of the control arm; -1 if there is none."""
     lower: bool = False

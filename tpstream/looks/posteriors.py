@@ -20,9 +20,9 @@ from tpstream.policies.best_arm import fill_best, log_constant, log_density_of_l
 NODES = 10
 """Gauss-Legendre nodes in each panel."""
 CUTS = np.array([0.0, 0.8, 1.6, 2.5, 3.5, 5.0, 7.5])
-"""Where panels end, on both sides of the centre, in standard deviations of a bell curve there ..."""
+"""Where the panels of an integral end, on both sides of its centre: in standard deviations of a bell curve there."""
 TAILS = np.array([0.0, 0.0, 0.0, 0.3, 1.5, 7.0, 28.0])
-"""... and how much further, in units in which the tail of a Beta distribution falls by the factor e."""
+"""What is added to `CUTS` for the tail of a Beta distribution: in lengths over which it falls by the factor e."""
 MOST_STEPS = 10_000
 """Steps of a continued fraction; so many are needed for none of the parameters that trials have."""
 PRECISION = 1e-14

@@ -35,7 +35,7 @@ class NoDelay(SampledDelay):
 
     @property
     def absent(self) -> bool:
-        """It is."""
+        """Always true: such a table is left out, as if it were not there."""
         return True
 
     def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:  # noqa: ARG002 (the protocol's)

@@ -38,12 +38,12 @@ FALLING = ("type1", "superiority", "power")
 NEVER = {"posterior": math.nextafter(1.0, 0.0), "fisher": 5e-324}
 """Thresholds that are reached by nothing but certainty; of z any large number."""
 BETWEEN = {"probability": (0.5, 0.99999), "z": (0.0, 8.0), "alpha": (1e-5, 0.5)}
-"""Where thresholds are looked for."""
+"""The smallest and largest threshold that are tried, by what the threshold is of."""
 MOST_STEPS = 16
 NARROW = 1e-5
-"""Bisection ends when its bracket is this narrow, relative to where it began,"""
+"""Bisection ends when its bracket is this narrow, relative to where it began."""
 NEAR = 0.25
-"""or when the rate is nearer to the target than this share of its Monte Carlo error."""
+"""Bisection also ends when the rate is nearer to the target than this share of its Monte Carlo error."""
 MIRROR = "1-"
 """Before a key: it gets one minus the value of the first key."""
 
