@@ -33,6 +33,11 @@ def interval(low: float, high: float) -> str:
     return f"{amount(low)} to {amount(high)}"
 
 
+def in_currency(currency: str | None) -> str:
+    """What a title says about the unit of money; nothing where no currency is known."""
+    return f" in {currency}" if currency else ""
+
+
 def show_value(value: float | str | None, show: Show, currency: str = "") -> str:
     """A value of a table as people read it; "none" where there is none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.printed import describe_printed, show_row
+from tpstream.analysis.printed import describe_printed, in_currency, show_row
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Figure,
@@ -21,7 +21,6 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import (
     TABLE_ENDINGS,
-    in_currency,
     money_json,
     pick,
     print_json,
@@ -208,7 +207,7 @@ def _show_regret(result: "LogRegret", found: list[dict[str, Any]]) -> None:
     several = any(row["runs"] > 1 for row in found)
     after = f"after {int(result.rounds[-1]):,} rounds"
     around = " (brackets: 95 % intervals)" if several else ""
-    print_table(rows, title=f"{result.name}: {after}{in_currency(result)}{around}")
+    print_table(rows, title=f"{result.name}: {after}{in_currency(result.currency)}{around}")
     print_money(result, f"money {after}")
     if result.no_best_arm is not None:
         shares = {policy: result.shares(policy)[-1].tolist() for policy in result.accounts}

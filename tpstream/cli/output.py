@@ -194,11 +194,6 @@ def money_json(result: "Study | Sweep | Trial | LogRegret", cells: Sequence[str]
     return {**found, "money_contrasts": [] if result.currency is None else records(contrasts())}
 
 
-def in_currency(result: "Study | Sweep | Trial | LogRegret") -> str:
-    """What a title says about the unit of regret, where rewards are money and the currency is known."""
-    return f" in {result.currency}" if result.currency else ""
-
-
 def print_json(result: dict[str, Any]) -> None:
     """Print a result as JSON; paths as text."""
     say(json.dumps(result, indent=2, default=os.fspath))

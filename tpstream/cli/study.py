@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpstream.analysis.printed import arm_rows, contrast_rows, describe_printed, regret_rows, round_rows, value_rows
+from tpstream.analysis.printed import (
+    arm_rows,
+    contrast_rows,
+    describe_printed,
+    in_currency,
+    regret_rows,
+    round_rows,
+    value_rows,
+)
 from tpstream.cli.app import command
 from tpstream.cli.live import shown_live
 from tpstream.cli.options import (
@@ -30,7 +38,6 @@ from tpstream.cli.options import (
 )
 from tpstream.cli.output import (
     NO_PROOF,
-    in_currency,
     money_json,
     print_json,
     print_money,
@@ -269,7 +276,9 @@ def show_study(
         print_json(shown if value is None else {**shown, "value": records(value)})
         return
     after = f"after {int(study.rounds[-1]):,} rounds"
-    print_table(regret_rows(study.rows), title=f"{study.name}: regret {after}{in_currency(study)} (seed {study.seed})")
+    print_table(
+        regret_rows(study.rows), title=f"{study.name}: regret {after}{in_currency(study.currency)} (seed {study.seed})"
+    )
     print_money(study, f"money {after}")
     if study.no_best_arm is not None:
         print_table(arm_rows(study.pulls()), title="share of the pulls that each arm got")

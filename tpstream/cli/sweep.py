@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tpstream.analysis.printed import regret_rows
+from tpstream.analysis.printed import in_currency, regret_rows
 from tpstream.cli.app import command
 from tpstream.cli.options import (
     Engine,
@@ -19,7 +19,7 @@ from tpstream.cli.options import (
     flag,
     option,
 )
-from tpstream.cli.output import in_currency, money_json, print_json, print_money, print_table, records, report_failures
+from tpstream.cli.output import money_json, print_json, print_money, print_table, records, report_failures
 from tpstream.cli.start import say
 from tpstream.cli.study import NOTES, prepared, show_places
 
@@ -118,7 +118,7 @@ def show_sweep(
     shown_rows = [row for study in sweep.studies for row in regret_rows(study.rows)]
     cells = [{path: str(row[path]) for path in sweep.paths} for row in table.to_dict("records")]
     rows = [cell | row for cell, row in zip(cells, shown_rows, strict=True)]
-    print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep)} (seed {sweep.seed})")
+    print_table(rows, title=f"{sweep.name}: final regret{in_currency(sweep.currency)} (seed {sweep.seed})")
     print_money(sweep, "money after the last round", sweep.paths)
     for note in notes:
         say(f"note: {note}")

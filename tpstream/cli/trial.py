@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tpstream.analysis.printed import describe_printed, show_row, trial_rows
+from tpstream.analysis.printed import describe_printed, in_currency, show_row, trial_rows
 from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, show_designs, show_told
 from tpstream.cli.options import (
@@ -24,7 +24,6 @@ from tpstream.cli.options import (
     option,
 )
 from tpstream.cli.output import (
-    in_currency,
     money_json,
     print_json,
     print_money,
@@ -158,7 +157,7 @@ def show_trial(
         places = {"figure": figure, "report": report, "out": out}
         print_json({**shown, **notes, "failures": records(result.failed()), "warnings": list(warnings), **places})
         return
-    benefit = f", benefit{in_currency(result)}" if result.currency else ""
+    benefit = f", benefit{in_currency(result.currency)}" if result.currency else ""
     title = f"{result.name}: {result.horizon:,} patients{benefit} (brackets: 95 % intervals)"
     if result.no_best_arm is not None:
         arms = f"{result.name}: patients of each arm (of {result.horizon:,}), and how often it was chosen in the end"

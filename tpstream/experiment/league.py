@@ -17,7 +17,7 @@ from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import INFORMED
 from tpstream.experiment.compare import Expecting, compare
 from tpstream.experiment.folder import write_whole
-from tpstream.experiment.league_folder import note_league
+from tpstream.experiment.reading import note_league
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import FailedRun
 from tpstream.experiment.standings import FIXED, conclude, judge
@@ -28,11 +28,11 @@ from tpstream.policies import POLICIES
 from tpstream.run.options import RunKeywords
 from tpstream.scenario.policy_choice import PolicySpec, with_kinds
 from tpstream.scenario.scenario import Scenario
+from tpstream.view.pages import Page, Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tpstream.view.pages import Page
 
 WORLDS = (
     "setting-1",
@@ -79,7 +79,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class League(PolicyTables):
+class League(PolicyTables, Reported):
     """Results of a league, as `league` returns them: a study for each world, and tables over all of them."""
 
     studies: Mapping[str, Study]
@@ -184,28 +184,10 @@ class League(PolicyTables):
         order = [policy for policy in self.table()["policy"] if policy != FIXED]
         return league_figure(path, self.matrix().loc[order], self.matrix("rank").loc[order])
 
-    def report(self, path: str | Path | None = None) -> "Page":
-        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
-
-        Parameters
-        ----------
-        path
-            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
-
-
-        Returns
-        -------
-        Page
-            The page, which a notebook shows.
-
-        Raises
-        ------
-        PageError
-            If the page cannot be written.
-        """
+    def _report(self) -> Page:
         from tpstream.experiment.report import league_report  # noqa: PLC0415 (it needs this module)
 
-        return league_report(self).written(path)
+        return league_report(self)
 
     def _summary(self) -> Summary:
         rows = [

@@ -7,6 +7,7 @@ import numpy as np
 
 from tpstream.analysis.intervals import LEVEL
 from tpstream.analysis.open_values import estimate
+from tpstream.analysis.printed import in_currency
 from tpstream.figures import style
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ MOST_POINTS = 24
 def answer_figure(path: str | Path | None, answer: "Answer") -> "Figure":
     """Draw the three panels; written if there is a path."""
     header = answer.table.header
-    unit = style.in_currency(header.currency)
+    unit = in_currency(header.currency)
     colours = style.policy_colours([one.arm for one in answer.arms])
     with style.new_figure(path, 15, 4.8) as figure:
         ages, times, bars = figure.subplots(1, 3)

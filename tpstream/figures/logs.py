@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tpstream.analysis.diagnose import Diagnosis
 from tpstream.analysis.log_regret import LogRegret
+from tpstream.analysis.printed import in_currency
 from tpstream.analysis.theory import Bound
 from tpstream.figures import style
 from tpstream.log.reader import Log
@@ -47,7 +48,7 @@ def log_regret_figure(path: Path, result: LogRegret, *, log_rounds: bool = False
         colours = style.policy_colours(result.accounts)
         for axes, name in zip(panels, names, strict=True):
             style.draw_curves(axes, result.rounds, curves[name], colours, log_rounds=log_rounds)
-            axes.set_title(f"{TITLES[name]}{style.in_currency(result.currency)}", loc="left", fontsize=10.5)
+            axes.set_title(f"{TITLES[name]}{in_currency(result.currency)}", loc="left", fontsize=10.5)
             axes.set_xlabel(result.round_title)
             if name == "pseudo-regret":
                 axes.set_ylim(bottom=0)

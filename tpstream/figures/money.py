@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tpstream.analysis.intervals import Interval
+from tpstream.analysis.printed import in_currency
 from tpstream.analysis.theory import Bound
 from tpstream.figures import style
 from tpstream.model.arrays import Floats, Ints
@@ -37,7 +38,7 @@ def money_figure(
 
     `best` is what pulls of the best arm only would have paid, on average and at once; a dotted line shows it.
     """
-    unit = style.in_currency(currency)
+    unit = in_currency(currency)
     names = style.shown_names(regret, labels)
     colours = {names[label]: colour for label, colour in style.policy_colours(regret).items()}
     regret = {names[label]: curve for label, curve in regret.items()}
@@ -75,5 +76,5 @@ def draw_earned(
     """
     axes.plot(rounds, best, color=style.GREY, linestyle=":", linewidth=1.3)
     style.draw_curves(axes, rounds, earned, colours, log_rounds=log_rounds)
-    axes.set(ylim=(0, None), ylabel=f"earned{style.in_currency(currency)}")
+    axes.set(ylim=(0, None), ylabel=f"earned{in_currency(currency)}")
     return {BEST: float(best[-1])} | {label: float(curve.mean[-1]) for label, curve in earned.items()}

@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from tpstream.analysis.intervals import Interval
+from tpstream.analysis.printed import in_currency
 from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import FigureError, UnknownNameError
@@ -223,11 +224,6 @@ def regret_figure(
         ends |= draw_bounds(axes, rounds, curves, bounds, colours)
         name_lines(axes, ends, colours, own=ax is None)
     return figure_of(axes)
-
-
-def in_currency(currency: str | None) -> str:
-    """What the title of an axis says about its unit; nothing where no currency is known."""
-    return f" in {currency}" if currency else ""
 
 
 def draw_regret(

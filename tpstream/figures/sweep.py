@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tpstream.analysis.printed import in_currency
 from tpstream.figures.style import (
     draw_grid,
     figure_of,
     figure_text,
-    in_currency,
     line_styles,
     name_lines,
     new_figure,

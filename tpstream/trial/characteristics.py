@@ -17,20 +17,20 @@ from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import PolicyTables, Summary
 from tpstream.model.errors import StudyError, UnknownNameError
 from tpstream.trial.outcomes import TrialOutcome
+from tpstream.view.pages import Page, Reported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from tpstream.experiment.folder import Origin
-    from tpstream.view.pages import Page
 
 FIXED = "uniform"
 """The policy of fixed randomisation, with which the others are compared."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trial(PolicyTables):
+class Trial(PolicyTables, Reported):
     """The operating characteristics of every policy in one scenario; made by `trial` or `read_trial`.
 
     Parameters
@@ -281,27 +281,10 @@ class Trial(PolicyTables):
 
         return trial_figure(path, self, ax=ax, log_y=log_y, labels=labels)
 
-    def report(self, path: str | Path | None = None) -> "Page":
-        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
-
-        Parameters
-        ----------
-        path
-            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
-
-        Returns
-        -------
-        Page
-            The page, which a notebook shows.
-
-        Raises
-        ------
-        PageError
-            If the page cannot be written.
-        """
+    def _report(self) -> Page:
         from tpstream.trial.report import trial_report  # noqa: PLC0415 (it needs this module)
 
-        return trial_report(self).written(path)
+        return trial_report(self)
 
     def _summary(self) -> Summary:
         from tpstream.trial.figure import summarise  # noqa: PLC0415 (needs this module)

@@ -16,13 +16,13 @@ from tpstream.model.errors import UnknownNameError
 from tpstream.trial.decisions import CONCLUSIONS, SimulatedTrials
 from tpstream.trial.monte_carlo import Estimate
 from tpstream.trial.operating import NO_ARM, Characteristic, characteristics, contrasts
+from tpstream.view.pages import Page, Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tpstream.experiment.folder import Origin
     from tpstream.scenario.scenario import Scenario
-    from tpstream.view.pages import Page
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class DesignStory:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OperatingCharacteristics(PolicyTables):
+class OperatingCharacteristics(PolicyTables, Reported):
     """Operating characteristics of designs with looks, as `trial` returns them for scenarios with a table `[trial]`.
 
     Parameters
@@ -210,22 +210,11 @@ class OperatingCharacteristics(PolicyTables):
 
         return design_figure(path, self)
 
-    def report(self, path: str | Path | None = None) -> "Page":
-        """Make a report with what regulators ask for: rules, error rates, sizes, bias, coverage, examples, seeds.
-
-        Parameters
-        ----------
-        path
-            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
-
-        Raises
-        ------
-        PageError
-            If the page cannot be written.
-        """
+    def _report(self) -> Page:
+        """With what regulators ask for: rules, error rates, sizes, bias, coverage, examples, seeds."""
         from tpstream.trial.design_report import design_report  # noqa: PLC0415 (it needs this module)
 
-        return design_report(self).written(path)
+        return design_report(self)
 
     def _summary(self) -> Summary:
         from tpstream.trial.design_rows import decision_rows  # noqa: PLC0415 (it needs this module)

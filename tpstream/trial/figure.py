@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpstream.analysis.printed import in_currency
 from tpstream.analysis.regret import all_equal
 from tpstream.figures.money import BEST, draw_earned
 from tpstream.figures.style import (
@@ -18,7 +19,6 @@ from tpstream.figures.style import (
     draw_grid,
     figure_of,
     figure_text,
-    in_currency,
     label_lines,
     line_styles,
     name_lines,

@@ -10,11 +10,11 @@ import pandas as pd
 from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.units import count_of
 from tpstream.twin.model_answer import TwinAnswer
+from tpstream.view.pages import Page, Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tpstream.view.pages import Page
 
 LOGGED = "as logged"
 """The row for what the log's own decisions pay in the end."""
@@ -42,7 +42,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Displayed):
+class Evaluation(Displayed, Reported):
     """What another policy would have earned per decision on a log.
 
     Get one from `evaluate`, which has an example.
@@ -129,22 +129,10 @@ class Evaluation(Displayed):
 
         return evaluation_figure(path, self)
 
-    def report(self, path: str | Path | None = None) -> "Page":
-        """Make a report: what was asked and found, the estimates, a figure, and how to repeat it.
-
-        Parameters
-        ----------
-        path
-            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
-
-        Returns
-        -------
-        Page
-            The page, which a notebook shows.
-        """
+    def _report(self) -> Page:
         from tpstream.twin.evaluation_page import evaluation_report  # noqa: PLC0415 (it needs this module)
 
-        return evaluation_report(self).written(path)
+        return evaluation_report(self)
 
     def _summary(self) -> Summary:
         title = f"Evaluation of {self.policy} on {self.log}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpstream.analysis.printed import in_currency
 from tpstream.figures import style
 from tpstream.model.display import counted, number_text
 from tpstream.model.units import count_of
@@ -48,7 +49,7 @@ def evaluation_figure(path: str | Path | None, found: Evaluation) -> "Figure":
             axes.plot(one.naive, place, "o", color=own, markerfacecolor="white", markersize=7)
         axes.set_yticks(np.arange(len(names)), names)
         axes.set_ylim(-0.6, len(names) - 0.4)
-        unit = style.in_currency(found.currency)
+        unit = in_currency(found.currency)
         axes.set(xlabel=f"per decision, within {count_of(found.ages, found.unit)}{unit}; hollow: open ones as finished")
         axes.set_title(style.figure_text(found.policy), loc="left", fontweight="bold", pad=12)
         style.draw_grid(axes)

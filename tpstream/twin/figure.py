@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpstream.analysis.printed import in_currency
 from tpstream.figures import style
 from tpstream.model.arrays import Floats
 from tpstream.model.units import plural
@@ -23,7 +24,7 @@ BAND = (0.025, 0.975)
 def twin_figure(path: str | Path | None, twin: "Twin") -> "Figure":
     """Draw a row of four panels for each comparison; written if there is a path."""
     colours = style.policy_colours(twin.recorded.names)
-    unit, money = plural(twin.recorded.unit or "unit"), style.in_currency(twin.recorded.currency)
+    unit, money = plural(twin.recorded.unit or "unit"), in_currency(twin.recorded.currency)
     with style.new_figure(path, 17, 4.4 * len(twin.comparisons) + 0.4) as figure:
         title = f"{twin.recorded.name}: recorded (lines) and simulated (bands: 95 % of the simulated logs)"
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")

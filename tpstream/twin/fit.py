@@ -18,11 +18,11 @@ from tpstream.scenario.scenario import Scenario
 from tpstream.twin.goodness import APART, AS_CHANCE, Comparison, compare_later, compare_with
 from tpstream.twin.recorded import Recorded, read_recorded
 from tpstream.twin.worlds import FittedWorld, Method, fit_world
+from tpstream.view.pages import Page, Reported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tpstream.view.pages import Page
 
 ALL, HELD_OUT = "all", "held out"
 """The parts of a log that are compared with simulated ones."""
@@ -37,7 +37,7 @@ class _Folder:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Twin(Displayed):
+class Twin(Displayed, Reported):
     """A world that was fitted to a log.
 
     Get one from `fit`, which has an example. The comparison with the log is made when it is first asked for.
@@ -148,22 +148,11 @@ class Twin(Displayed):
 
         return twin_figure(path, self)
 
-    def report(self, path: str | Path | None = None) -> "Page":
-        """Make a report of the twin: what was fitted, how good it is, and the scenario itself.
-
-        Parameters
-        ----------
-        path
-            Where to write the page. By default nothing is written.
-
-        Returns
-        -------
-        Page
-            The page, which a notebook shows.
-        """
+    def _report(self) -> Page:
+        """What was fitted, how good it is, and the scenario itself."""
         from tpstream.twin.report import twin_report  # noqa: PLC0415 (needs Matplotlib)
 
-        return twin_report(self).written(path)
+        return twin_report(self)
 
     def _summary(self) -> Summary:
         rows = [

@@ -117,3 +117,30 @@ def _environment() -> "Environment":
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+class Reported:
+    """A result of which a report can be made; `_report` makes it."""
+
+    def _report(self) -> Page:
+        raise NotImplementedError
+
+    def report(self, path: str | Path | None = None) -> Page:
+        """Make a report: what was asked, what was found and how sure it is, tables, figures, and how to repeat it.
+
+        Parameters
+        ----------
+        path
+            Where to write it: one HTML file that loads nothing and prints. By default nothing is written.
+
+        Returns
+        -------
+        Page
+            The page, which a notebook shows.
+
+        Raises
+        ------
+        PageError
+            If the page cannot be written.
+        """
+        return self._report().written(path)

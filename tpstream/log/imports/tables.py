@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tpstream.log.imports.column_map import ColumnMap, ImportOptions
-from tpstream.log.imports.numerals import decimal_mark, with_plain_points
 from tpstream.log.imports.times import Times, read_times
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DataError, did_you_mean
@@ -32,6 +31,11 @@ Source = Union[str, Path, "pa.Table", "pd.DataFrame"]
 """A table: a CSV or Parquet file, or one in memory."""
 FALLBACK = "cp1252"
 """The encoding of text that is not UTF-8: that of most spreadsheets."""
+WRITTEN = {
+    ",": r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?([eE][+-]?\d+)?$",
+    ".": r"^[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?$",
+}
+"""How numbers are written with each decimal mark, the other mark between thousands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,3 +316,22 @@ def _earliest(times: Times, decision: Ints, count: int) -> Times:
     np.minimum.at(earliest, decision[there], times.moments[there])
     missing = earliest == largest
     return Times(times.kind, np.where(missing, 0, earliest), missing)
+
+
+def decimal_mark(column: Any) -> str | None:
+    """The decimal mark of numbers in text, if some have marks between thousands, too, as 1.234,50; else None."""
+    if not pc.any(pc.match_substring_regex(column, r"\..*,|,.*\.")).as_py():
+        return None
+    fitting = [mark for mark, form in WRITTEN.items() if pc.all(pc.match_substring_regex(column, form)).as_py()]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def with_plain_points(where: str, column: Any, title: str, mark: str) -> Any:
+    """Text with this decimal mark as text with a point; the other mark may only stand between thousands."""
+    other = "." if mark == "," else ","
+    wrong = pc.and_(pc.match_substring(column, other), pc.invert(pc.match_substring_regex(column, WRITTEN[mark])))
+    if pc.any(wrong).as_py():
+        row = pc.index(pc.fill_null(wrong, fill_value=False), value=True).as_py()
+        fault = f"{column[row].as_py()!r} has a {other!r} that is not between thousands; the decimal mark is {mark!r}"
+        raise row_fault(where, row + 1, f"{fault}; correct it, or name the other mark with --decimal", title)
+    return pc.replace_substring(pc.replace_substring(column, other, ""), mark, ".")
