@@ -10,9 +10,9 @@ from scipy import stats
 
 from tpstream import Scenario, simulate
 from tpstream.cli.app import main
-from tpstream.datasets import actg175
+from tpstream.datasets import actg175, prepared
 from tpstream.datasets.actg175 import complete, data_file, free_blocks, left_early, prepare
-from tpstream.model.errors import ScenarioError
+from tpstream.model.errors import DataError, ScenarioError
 
 ARM = np.zeros(4, dtype=np.int64)
 DAYS = np.array([30.0, 40.0, 100.0, 700.0])
@@ -100,8 +100,8 @@ def test_a_file_without_the_columns_is_refused(fake: Path, tmp_path: Path) -> No
 
 def test_without_lifelines_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to install."""
-    monkeypatch.setattr(actg175, "find_spec", lambda _: None)
-    with pytest.raises(ScenarioError, match=r"pip install 'tpstream\[data\]'"):
+    monkeypatch.setattr(prepared, "find_spec", lambda _: None)
+    with pytest.raises(DataError, match=r"pip install 'tpstream\[data\]'"):
         data_file()
 
 

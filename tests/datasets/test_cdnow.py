@@ -9,7 +9,7 @@ import pytest
 from command import Command, tpstream
 
 from tpstream import check_log, import_log
-from tpstream.datasets import cdnow
+from tpstream.datasets import cdnow, prepared
 from tpstream.datasets.cdnow import data_file, read_tables
 from tpstream.model.errors import DataError
 
@@ -64,7 +64,7 @@ def test_the_command_and_its_map(tpstream: Command, tmp_path: Path) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without lifetimes, one line says what to install."""
-    monkeypatch.setattr(cdnow, "find_spec", lambda _: None)
+    monkeypatch.setattr(prepared, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"pip install 'tpstream\[data\]'"):
         data_file()
 

@@ -7,7 +7,7 @@ import pytest
 from command import Command, tpstream
 
 from tpstream import answer, check_log, import_log
-from tpstream.datasets import rossi
+from tpstream.datasets import prepared, rossi
 from tpstream.datasets.rossi import data_file, read_visits
 from tpstream.model.errors import DataError
 
@@ -51,7 +51,7 @@ def test_the_command_and_its_map(tpstream: Command, tmp_path: Path) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without lifelines, or with data that have other columns, one line says what to install."""
-    monkeypatch.setattr(rossi, "find_spec", lambda _: None)
+    monkeypatch.setattr(prepared, "find_spec", lambda _: None)
     with pytest.raises(DataError, match=r"pip install 'tpstream\[data\]'"):
         data_file()
     (tmp_path / "other.csv").write_text("week,arrest\n1,1\n", encoding="utf-8")

@@ -7,13 +7,12 @@ one. In expectation this is the Kaplan-Meier estimate (Efron's redistribution to
 """
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tpstream.datasets.prepared import check_output, write_scenario, write_trace
+from tpstream.datasets.prepared import check_output, installed_file, write_scenario, write_trace
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import ScenarioError
 
@@ -55,13 +54,7 @@ def prepare(folder: Path, *, force: bool = False, seed: int = SEED) -> Prepared:
 
 def data_file() -> Path:
     """The file of the patients in the installed lifelines, found without importing that package."""
-    found = find_spec("lifelines")
-    if found is None or found.origin is None:
-        raise ScenarioError("the data are in the package lifelines, which is missing; pip install 'tpstream[data]'")
-    file = Path(found.origin).parent / "datasets" / "ACTG175.csv"
-    if not file.is_file():
-        raise ScenarioError(f"{file}: this lifelines is without the data; install lifelines 0.30 or newer")
-    return file
+    return installed_file("lifelines", "ACTG175.csv", "0.30 or newer")
 
 
 def read_patients(file: Path) -> pd.DataFrame:

@@ -7,12 +7,12 @@ is said about causes.
 """
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from tpstream.datasets.prepared import installed_file
 from tpstream.model.errors import DataError
 
 CUSTOMERS, PURCHASES, MAP = "customers.csv", "purchases.csv", "cdnow.map.toml"
@@ -68,13 +68,7 @@ def prepare(folder: Path, *, force: bool = False) -> Prepared:
 
 def data_file() -> Path:
     """The file of all purchases in the installed lifetimes, found without importing that package."""
-    found = find_spec("lifetimes")
-    if found is None or found.origin is None:
-        raise DataError("the data are in the package lifetimes, which is missing; pip install 'tpstream[data]'")
-    file = Path(found.origin).parent / "datasets" / "CDNOW_master.txt"
-    if not file.is_file():
-        raise DataError(f"{file}: this lifetimes is without the data; install lifetimes 0.11.3")
-    return file
+    return installed_file("lifetimes", "CDNOW_master.txt", "0.11.3")
 
 
 def read_tables(file: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tpstream.model.arrays import Bools, Ints
-from tpstream.model.errors import ScenarioError
+from tpstream.model.errors import DataError, ScenarioError
 
 ENDINGS = (".csv", ".parquet")
 
@@ -36,3 +37,14 @@ def write_scenario(path: Path, template: str, names: Sequence[str], maximum: int
     text = files(__package__).joinpath(template).read_text(encoding="utf-8")
     arms = "".join(f'\n[[arms]]\nname = "{name}"\nmaximum = {maximum}\n' for name in names)
     path.write_text(text.format(arms=arms, **values), encoding="utf-8")
+
+
+def installed_file(package: str, name: str, version: str) -> Path:
+    """A file of data in an installed package, found without importing it; `version` is one that has the data."""
+    found = find_spec(package)
+    if found is None or found.origin is None:
+        raise DataError(f"the data are in the package {package}, which is missing; pip install 'tpstream[data]'")
+    file = Path(found.origin).parent / "datasets" / name
+    if not file.is_file():
+        raise DataError(f"{file}: this {package} is without the data; install {package} {version}")
+    return file

@@ -7,12 +7,12 @@ dates of the releases are not in the data: persons are numbered in the order of 
 """
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from tpstream.datasets.prepared import installed_file
 from tpstream.model.errors import DataError
 
 VISITS, MAP = "rossi.csv", "rossi.map.toml"
@@ -63,13 +63,7 @@ def prepare(folder: Path, *, force: bool = False) -> Prepared:
 
 def data_file() -> Path:
     """The file of the experiment in the installed lifelines, found without importing that package."""
-    found = find_spec("lifelines")
-    if found is None or found.origin is None:
-        raise DataError("the data are in the package lifelines, which is missing; pip install 'tpstream[data]'")
-    file = Path(found.origin).parent / "datasets" / "rossi.csv"
-    if not file.is_file():
-        raise DataError(f"{file}: this lifelines is without the data; install lifelines 0.30 or newer")
-    return file
+    return installed_file("lifelines", "rossi.csv", "0.30 or newer")
 
 
 def read_visits(file: Path) -> pd.DataFrame:

@@ -4,8 +4,6 @@ With `groups` its bound counts every closed pull as that many independent groups
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ from tpstream.policies.groups import (
     count_complete,
     forget_parts,
     is_due,
-    keep_part,
+    with_chosen_groups,
 )
 from tpstream.policies.index import add, in_turn_or_largest, total
 
@@ -116,11 +114,6 @@ def auto_decide(state: DelayedUcb1State, round: int, stream: np.random.Generator
     return decide(state, round, stream)
 
 
-def measures(state: DelayedUcb1State) -> Mapping[str, float]:
-    """The groups that were chosen last."""
-    return {"groups_chosen": float(state.groups[0])}
-
-
 FIXED = SharedPolicy(
     name="delayed-ucb1",
     parameters=DelayedParameters,
@@ -131,13 +124,4 @@ FIXED = SharedPolicy(
     needs_maxima=True,
     needs_positive=True,
 )
-AUTO = replace(
-    FIXED,
-    decide=auto_decide,
-    on_pull=auto_on_pull,
-    on_partial=keep_part,
-    on_closed=auto_on_closed,
-    per_pull=("paid",),
-    measures=measures,
-)
-POLICY = replace(FIXED, variant=lambda parameters: AUTO if parameters.groups == "auto" else FIXED)
+POLICY = with_chosen_groups(FIXED, "groups", decide=auto_decide, on_pull=auto_on_pull, on_closed=auto_on_closed)

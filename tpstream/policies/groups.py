@@ -14,6 +14,8 @@ The choice is made again in rounds 2, 4, 8, ..., from the pulls closed by then; 
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import GroupParameters
+from tpstream.policies.base import GroupParameters, SharedPolicy
 from tpstream.policies.closed_pulls import count_value
 from tpstream.policies.index import total
 
@@ -190,3 +192,16 @@ def variance_bound(state: Any, arm: int) -> float:
         return math.inf
     scaled = total(state.complete_deviations, arm) / (state.maxima[arm] * state.maxima[arm])
     return float(scaled / (freedom * root * root * root))
+
+
+def with_chosen_groups(fixed: SharedPolicy, chosen: str, **handlers: Any) -> SharedPolicy:
+    """The policy that with `groups = "auto"` chooses its groups, by these handlers instead of those of `fixed`.
+
+    `chosen` is the field of its state with the groups that were chosen last, which every run reports.
+    """
+
+    def measures(state: Any) -> Mapping[str, float]:
+        return {"groups_chosen": float(getattr(state, chosen)[0])}
+
+    auto = replace(fixed, on_partial=keep_part, per_pull=("paid",), measures=measures, **handlers)
+    return replace(fixed, variant=lambda parameters: auto if parameters.groups == "auto" else fixed)

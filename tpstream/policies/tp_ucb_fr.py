@@ -4,8 +4,6 @@ With `caps`, group k pays at most p_k Rbar, which narrows both terms of the boun
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +21,7 @@ from tpstream.policies.groups import (
     count_complete,
     forget_parts,
     is_due,
-    keep_part,
+    with_chosen_groups,
 )
 from tpstream.policies.index import add, in_turn_or_largest, total
 
@@ -149,11 +147,6 @@ def auto_decide(state: TpUcbFrState, round: int, stream: np.random.Generator) ->
     return decide(state, round, stream)
 
 
-def measures(state: TpUcbFrState) -> Mapping[str, float]:
-    """The groups that were chosen last."""
-    return {"groups_chosen": float(state.effective[0])}
-
-
 FIXED = SharedPolicy(
     name="tp-ucb-fr",
     parameters=FrParameters,
@@ -165,13 +158,4 @@ FIXED = SharedPolicy(
     needs_maxima=True,
     needs_positive=True,
 )
-AUTO = replace(
-    FIXED,
-    decide=auto_decide,
-    on_pull=auto_on_pull,
-    on_partial=keep_part,
-    on_closed=auto_on_closed,
-    per_pull=("paid",),
-    measures=measures,
-)
-POLICY = replace(FIXED, variant=lambda parameters: AUTO if parameters.groups == "auto" else FIXED)
+POLICY = with_chosen_groups(FIXED, "effective", decide=auto_decide, on_pull=auto_on_pull, on_closed=auto_on_closed)
