@@ -97,15 +97,31 @@ def paper(
     if what != "settings":
         _compare_others(what, runs, seed, cores(jobs), horizon, quiet=quiet)
         return
+    _reproduce(setting, runs, seed, cores(jobs), horizon, out, report, theory=theory, quiet=quiet)
+
+
+def _reproduce(
+    settings: list[str] | None,
+    runs: int | None,
+    seed: int | None,
+    jobs: int,
+    horizon: int | None,
+    out: Path,
+    report: Path,
+    *,
+    theory: bool,
+    quiet: bool,
+) -> None:
+    """Run the paper's settings, write the report and print what the paper promises beside what was found."""
     from tpstream.paper.report import promises, write_report
     from tpstream.paper.reproduction import reproduce
     from tpstream.paper.settings import find_settings
 
     found = reproduce(
-        find_settings(setting),
+        find_settings(settings),
         runs=50 if runs is None else runs,
         seed=seed,
-        jobs=cores(jobs),
+        jobs=jobs,
         horizon=horizon,
         folder=out,
         progress=lambda name: show_progress(name, show=not quiet),
