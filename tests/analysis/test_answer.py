@@ -12,7 +12,8 @@ from shops import make_shop
 from tpstream import Answer, Scenario, adaptive_estimates, answer, import_log, simulate
 from tpstream.analysis.age_tables import read_ages
 from tpstream.analysis.answer_warnings import find_warnings
-from tpstream.analysis.leads import best_probabilities, boundaries, clear_from, lead_courses
+from tpstream.analysis.boundaries import boundaries
+from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
 from tpstream.log.writer import convert
 from tpstream.model.errors import DataError, LogError

@@ -1,7 +1,7 @@
 """The answer of a log: which arm is best, by how much, since when that is clear, and how much is still outstanding.
 
 The value of an arm and what is outstanding are estimated as analysis/open_values.py says, the day since which the lead
-is clear as analysis/leads.py says. What cannot be trusted is withheld, with the reason.
+is clear as analysis/leads.py and analysis/boundaries.py say. What cannot be trusted is withheld, with the reason.
 """
 
 from collections.abc import Sequence

@@ -19,7 +19,8 @@ from tpstream.cli.trial import show_trial
 
 if TYPE_CHECKING:
     from tpstream.experiment.league import League
-    from tpstream.experiment.reading import StoredLeague, StoredStudy
+    from tpstream.experiment.league_folder import StoredLeague
+    from tpstream.experiment.reading import StoredStudy
     from tpstream.experiment.result import Study
     from tpstream.experiment.sweep import Sweep
     from tpstream.trial.characteristics import Trial

@@ -17,7 +17,7 @@ from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import INFORMED
 from tpstream.experiment.compare import Expecting, compare
 from tpstream.experiment.folder import write_whole
-from tpstream.experiment.reading import note_league
+from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import FailedRun
 from tpstream.experiment.standings import FIXED, conclude, judge

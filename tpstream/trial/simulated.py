@@ -14,8 +14,8 @@ from tpstream.experiment.compare import (
     run_study,
 )
 from tpstream.experiment.folder import export
+from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.plan import Plan, make_plan
-from tpstream.experiment.reading import note_league
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import CellSummary, summarize_cells
 from tpstream.experiment.store import RunResult, unpack

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from tpstream.experiment.folder import LEAGUE
 from tpstream.experiment.league import League, Refusal
-from tpstream.experiment.reading import StoredLeague, StoredStudy, read_folder, read_league
+from tpstream.experiment.league_folder import StoredLeague, read_league
+from tpstream.experiment.reading import StoredStudy, read_folder
 from tpstream.experiment.result import Study
 from tpstream.experiment.sweep import Sweep
 from tpstream.model.errors import TpstreamError
