@@ -151,6 +151,8 @@ def arrival_tables() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+LEAVING = st.sampled_from([[[1.0, 0.1], [2.0, 0.1], [9.0, 0.6]], [[1.0, 0.5], [3.0, 1.0]]])
+"""Curves of drop-outs: some stay for ever, or all have left before the last parts."""
 GRID = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0])
 """Times with which sums are exact, so that many things happen at the same time."""
 
@@ -166,7 +168,7 @@ def grid_delays(span: int) -> st.SearchStrategy[dict[str, Any]]:
         a_delay("missing", p=st.sampled_from([0.1, 0.4])),
         a_delay("dropout", mean=st.floats(1.0, 2.0 * span)),
         a_delay("dropout", probability=st.just(0.3), by=st.floats(1.0, 9.0), informative=st.floats(-1, 2)),
-        a_delay("dropout", curve=st.just([[1.0, 0.1], [2.0, 0.1], [9.0, 0.6]]), informative=st.sampled_from([0, 1])),
+        a_delay("dropout", curve=LEAVING, unit=st.just(0.5), informative=st.sampled_from([0, 1])),
     )
 
 
