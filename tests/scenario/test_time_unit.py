@@ -116,6 +116,23 @@ def test_logs_carry_the_unit_and_events_do_not_change(tmp_path: Path) -> None:
     assert one[1:-1] == other[1:-1]
 
 
+def test_logs_of_scenarios_with_a_start_have_dates(tmp_path: Path) -> None:
+    """The header has the first midnight, and the table the dates, where a unit of time has a place in the calendar."""
+    found = {}
+    for unit in ("day", "hour", "week", "month"):
+        simulate(small(time_unit=unit, start="2024-01-01"), "uniform", log=tmp_path / f"{unit}.arrows")
+        log = read_log(tmp_path / f"{unit}.arrows")
+        dates = log.frame().get("date")
+        found[unit] = log.header.origin, None if dates is None else str(dates[0])
+    first = "2024-01-01T00:00:00"
+    assert found == {
+        "day": (first, "2024-01-02 00:00:00"),
+        "hour": (first, "2024-01-01 01:00:00"),
+        "week": (first, "2024-01-08 00:00:00"),
+        "month": (None, None),
+    }
+
+
 def test_figures_say_how_long_a_round_is(tmp_path: Path) -> None:
     """Where every round takes one unit of time the axis says so; elsewhere it does not."""
     titles = {}
