@@ -79,6 +79,26 @@ def test_a_sentence_says_how_long_a_pull_pays(
     assert said.endswith(FIRST.format(first)) if first else "first" not in said
 
 
+LAB = {"kind": "lab-queue", "resource": "lab", "mean": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("keys", "besides"),
+    [
+        ({"delays": [LAB]}, ", and the wait in delays[0] (lab-queue) besides"),
+        (
+            {"delays": [LAB, {"kind": "constant", "lag": 1}, LAB], "window": 50.0},
+            ", and the wait in delays[0] (lab-queue) and delays[2] (lab-queue) besides",
+        ),
+        ({"delays": [LAB], "window": 3.0, "reveal": "closed"}, ""),
+    ],
+)
+def test_the_sentence_names_the_queues(keys: dict[str, Any], besides: str) -> None:
+    """Waiting in queues is not counted, and named, unless every pull is closed when its window ends."""
+    said = describe_duration(small(resources={"lab": 1}, **keys).build_world(0, 0), None)
+    assert said.partition(" units of time")[2].partition(";")[0] == besides
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
