@@ -238,5 +238,11 @@ def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
         a_delay("regular", every=every),
         a_delay("batches", size=st.integers(1, 5), every=every),
         a_delay("poisson", rate=numbers, size=st.integers(1, 3)),
-        a_delay("varying", curve=CURVES, open=open_hours(lasting=True), weekdays=st.just({"Mon": 2.0, "Sun": 0.0})),
+        a_delay(
+            "varying",
+            curve=CURVES,
+            size=st.integers(1, 3),
+            open=open_hours(lasting=True),
+            weekdays=st.just({"Mon": 2.0, "Sun": 0.0}),
+        ),
     )

@@ -83,7 +83,7 @@ ARRIVALS_TRIED: dict[str, list[Keys]] = {
     "poisson": [{"rate": 2.0}, {"rate": 2.0, "size": 3}],
     "batches": [{"size": 4, "every": 7.0}, {"size": 1}],
     "ramp": [{"start": 0.5, "end": 4.0, "duration": 20.0}],
-    "varying": [{"curve": [[0, 1], [50, 3]], "weekdays": {"Sun": 0}, "open": {"hours": [6, 22]}}],
+    "varying": [{"curve": [[0, 1], [50, 3]], "weekdays": {"Sun": 0}, "open": {"hours": [6, 22]}, "size": 3}],
     "sites": [{"sites": [{"name": "first", "rate": 1.0}, {"name": "second", "rate": [[0, 0.5], [9, 2]], "opens": 5}]}],
     "trace": [{"file": "times.csv"}],
 }
