@@ -33,6 +33,7 @@ BAD: dict[str, dict[str, Any]] = {
     "groups": {"groups": 0},
     "window": {"window": -1.0},
     "sites": {"sites": [{}]},
+    "origin": {"origin": "yesterday"},
     "detail": {"detail": "everything"},
     "policy": {"policy": "x" * 20_000},
     "endpoint": {"endpoint": {"scale": [1.0], "shift": [0.0], "maxima": [None], "means": [None]}},

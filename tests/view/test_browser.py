@@ -166,6 +166,24 @@ def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
     assert "only" not in shown.text("#range")
 
 
+def test_dates(show: Show, tmp_path: Path) -> None:
+    """Where a log knows the dates of its times, axes have them, and so do the tips, the range and a pull's story."""
+    keys = KEYS | ASYNCHRONOUS["window"] | {"time_unit": "day", "start": "2024-01-01"}
+    simulate(Scenario(**keys), "uniform", log=tmp_path / "run.arrows")
+    shown = show(read_log(tmp_path / "run.arrows"))
+    assert re.search(r"^day 1 to [\d.]+ \(2024-01-02 00:00 to 2024-\d\d-\d\d 00:00\)", shown.text("#range"))
+    shown.page.locator("#reward canvas").first.hover(position={"x": 61, "y": 50})  # the left end of its axis
+    assert "at the end of day 1 to 2 (2024-01-02 00:00 to 2024-01-03 00:00)" in shown.text("#tip")
+    shown.page.fill("#number", "12")
+    shown.page.keyboard.press("Enter")
+    assert "Pull 12, made at day 12 (2024-01-13 00:00)" in shown.text("#story")
+    with shown.page.expect_download() as download:
+        shown.page.locator("#reward").get_by_role("button", name="save SVG").click()
+    download.value.save_as(tmp_path / "reward.svg")
+    texts = [str(node.text) for node in ET.parse(tmp_path / "reward.svg").iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (our own page wrote it)
+    assert {"date", "2024-01-21"} <= set(texts)
+
+
 def test_keys(show: Show, log: Log) -> None:
     """+ and - zoom, arrows move, ? helps, / goes to the search."""
     shown = show(log)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, WholenessCheck, damage_told
 from tpstream.log.schema import Header
+from tpstream.model.arrays import Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import (
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 
     from tpstream.view.pages import Page
 
+DATE = "date"
+"""The column of dates in the table of a log whose header has an origin."""
+FARTHEST = 2e17
+"""Microseconds, some six thousand years: later times have no date."""
 MOST_DRAWN = 200_000
 """Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
 STUDY, RESULTS = "study.json", "results"
@@ -147,9 +153,16 @@ class Log(Displayed):
         return columns
 
     def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> "pd.DataFrame":
-        """The log as a DataFrame, a row for each event; all columns, or only those named."""
-        names = COLUMN_NAMES if columns is None else columns
-        table = frame(self.columns(_with_kind(names), kinds))
+        """The log as a DataFrame, a row for each event; all columns, or only those named.
+
+        If the header has an origin, there is a further column `date`: the date and time of the event.
+        """
+        names = (*COLUMN_NAMES, DATE) if columns is None else columns
+        calendar = self.header.calendar if DATE in names else None
+        read = [name for name in names if name != DATE] + (["time"] if calendar is not None and columns else [])
+        table = frame(self.columns(_with_kind(list(dict.fromkeys(read))), kinds))
+        if calendar is not None:
+            table[DATE] = _dates(table["time"].to_numpy(), *calendar)
         return table[[name for name in names if name in table]]
 
     def events(self, kinds: Sequence[Kind] | None = None) -> Iterator[Event]:
@@ -284,6 +297,16 @@ def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
         for name, column in columns.items()
         if Kind.PULL in kinds or not COLUMN[name].per_pull
     }
+
+
+def _dates(times: Floats, origin: datetime, length: int) -> "pd.Series[pd.Timestamp]":
+    """These times as dates, in the zone of the origin; one beyond all dates is missing."""
+    import pandas as pd  # noqa: PLC0415 (slow to load, and not needed to write a log)
+
+    steps = np.round(np.where(np.abs(times) < FARTHEST / length, times, np.nan) * length).astype("m8[us]")
+    first = np.datetime64(origin.astimezone(UTC).replace(tzinfo=None) if origin.tzinfo else origin, "us")
+    dates = pd.Series(first + steps)
+    return dates if origin.tzinfo is None else dates.dt.tz_localize(UTC).dt.tz_convert(origin.tzinfo)
 
 
 def frame(columns: Columns) -> "pd.DataFrame":

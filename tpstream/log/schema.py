@@ -1,6 +1,7 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -11,6 +12,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import OUTSIDE_COLUMNS, Detail
 from tpstream.model.limits import LARGEST, LONGEST_SPAN, LONGEST_TEXT, MOST_ARMS, MOST_ROUNDS
+from tpstream.model.units import MICROSECONDS
 from tpstream.model.world import Endpoint, Problem, Reveal
 
 SCHEMA = 1
@@ -171,6 +173,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The expected cumulative reward of each arm; NaN where it is not known."""
         return np.array([np.nan if mean is None else mean for mean in self.means])
 
+    @property
+    def calendar(self) -> tuple[datetime, int] | None:
+        """The date and time at time 0, and the microseconds of a unit of time; None: times are no dates."""
+        if self.origin is None or self.time_unit not in MICROSECONDS:
+            return None
+        return datetime.fromisoformat(self.origin), MICROSECONDS[self.time_unit]
+
     def problem(self) -> Problem:
         """The problem that the policy was told, and the means."""
         return Problem(
@@ -246,6 +255,10 @@ def decode_header(path: Path, text: bytes) -> Header:
         raise LogError(f"{path}: header: is nested too deep; there is no log to read") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
+    try:
+        datetime.fromisoformat(header.origin or "1970-01-01")
+    except ValueError as error:
+        raise LogError(f"{path}: header: origin: {error}; write it as 2024-01-31T00:00:00") from error
     for name, count, needed in _lengths(header):
         if count != needed:
             of = "arms" if needed == len(header.arms) else "parts"

@@ -177,8 +177,8 @@ def _misled_policies(parts: DrawnParts, world: World, choices: Sequence[PolicyCh
 def describe_duration(world: World, unit: str | None) -> str:
     """How long a pull pays, in decisions and in time, as a sentence; `unit` is that of time.
 
-    Waiting in a process depends on the policy and is not counted; the sentence says so. If pulls cannot be drawn, this
-    raises what a run would raise.
+    Waiting in a queue or a process depends on the policy and is not counted; the sentence says so. If pulls cannot be
+    drawn, this raises what a run would raise.
     """
     timing = world.timing
     whole = count_of(world.problem.span, "round" if timing.arrivals.regular else "part")
@@ -187,8 +187,10 @@ def describe_duration(world: World, unit: str | None) -> str:
         time = "" if unit is None else f" of one {unit} each"
         return f"a pull pays over {whole}{time}; {_decisions(parts, 'complete')}"
     time = _range(parts.waits, unit) + (" units of time" if unit is None else "")
-    process = "" if timing.process is None else f", and the wait in {timing.process_name} besides"
-    return f"a pull pays over {whole} and is closed after {time}{process}; {_decisions(parts, 'closed')}"
+    waits = [stage.name for stage in timing.queues] + ([] if timing.process is None else [timing.process_name])
+    # Where feedback is hidden, pulls are closed when their window ends, whatever waits.
+    besides = f", and the wait in {' and '.join(waits)} besides" if waits and timing.reveal == "all" else ""
+    return f"a pull pays over {whole} and is closed after {time}{besides}; {_decisions(parts, 'closed')}"
 
 
 def _decisions(parts: DrawnParts, end: str) -> str:

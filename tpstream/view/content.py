@@ -1,11 +1,13 @@
 """What a page holds of one log: words and numbers for the page's script, and the arrays that it draws."""
 
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any
 
 import numpy as np
 
 from tpstream.figures.style import COLOURS, OTHERS
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
 from tpstream.view.aggregate import MOST_LAYERS, PER_ARM, Aggregate, Heat
@@ -52,6 +54,7 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         "means": [header.means[arm] for arm in own] + ([None] if others else []),
         "means_known": None not in header.means,
         "unit": units.time,
+        "calendar": _calendar(header),
         "reward": units.reward,
         "span": header.span,
         "clairvoyant": header.clairvoyant,
@@ -66,6 +69,14 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         "looks": Looks(aggregate).described(),
         "look_arms": [clean(name) or f"arm {arm}" for arm, name in enumerate(header.arms[:MOST_LAYERS])],
     }
+
+
+def _calendar(header: Header) -> dict[str, float] | None:
+    """Milliseconds from 1970 to time 0, by the clock of the log's own zone, and of a unit of time."""
+    if header.calendar is None:
+        return None
+    origin, length = header.calendar
+    return {"start": origin.replace(tzinfo=UTC).timestamp() * 1000, "unit": length / 1000}
 
 
 def _heats(aggregate: Aggregate) -> dict[str, Heat]:

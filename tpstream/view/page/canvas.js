@@ -2,6 +2,7 @@
 
 const state = { from: 0, to: 1, begin: 0, end: 1, arm: null, log: 0, pull: null, hover: null, print: false };
 const panels = [];
+const DAY = 86400000; // milliseconds
 const PAPER = [720, 350]; // pixels of a figure on a printed page, alone and as one of two
 let page = null;
 let waiting = false;
@@ -44,6 +45,12 @@ function ticks(low, high, count) {
   const found = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 40; k++) found.push(Number((k * step).toPrecision(12)));
   return found;
+}
+// Ticks of an axis of time, with their texts: dates where the log knows them, at whole days if there is room for a few.
+function timeTicks(log, low, high, width) {
+  if (!log.calendar) return ticks(low, high, width / 70).map((time) => [time, tickText(time)]);
+  const { start, unit } = log.calendar, first = start - (start % DAY), day = (time) => (start - first + time * unit) / DAY;
+  return ticks(day(low), day(high), width / 130).map((days) => (first + days * DAY - start) / unit).map((time) => [time, dateText(log, time)]);
 }
 function tickText(value) {
   const size = Math.abs(value);
@@ -121,11 +128,11 @@ class Panel {
     ink.strokeRect(this.left + 0.5, this.top + 0.5, this.width, this.height);
     ink.textBaseline = "top";
     let free = -Infinity; // where the label before ends, so that none overlap
-    const unit = this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
+    const unit = this.log.calendar ? "date" : this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
     ink.textAlign = "left";
     ink.fillStyle = colours.quiet;
-    for (const time of ticks(this.from, this.to, this.width / 70)) {
-      const text = tickText(time), size = ink.measureText(text).width, x = this.x(time);
+    for (const [time, text] of timeTicks(this.log, this.from, this.to, this.width)) {
+      const size = ink.measureText(text).width, x = this.x(time);
       const start = Math.max(this.left - 10, Math.min(x - size / 2, this.left + this.width - size));
       ink.fillRect(Math.round(x), this.top + this.height, 1, 4);
       if (start > free + 10) { ink.fillText(text, start, this.top + this.height + 6); free = start + size; }

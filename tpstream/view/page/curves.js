@@ -15,8 +15,8 @@ function ofAll(find) {
   return [Math.min(...found.map((one) => one[0])), Math.max(...found.map((one) => one[1]))];
 }
 function moment(log, time) {
-  const b = log.bin(time), from = short(log.edge(b)), to = short(log.edge(b + 1));
-  return `${log.unit || "time"} ${from} to ${to}`;
+  const b = log.bin(time);
+  return stretchText(log, log.edge(b), log.edge(b + 1));
 }
 function sampleEdges(log, count = 11) {
   const first = log.bin(state.from), last = Math.min(log.bin(state.to) + 1, log.time.bins), step = Math.max(1, Math.ceil((last - first) / (count - 1)));
@@ -142,7 +142,7 @@ const allocation = {
     tip: (panel, time) => {
       const { log } = panel, pair = groups(log, panel.width).find((one) => time < log.edge(one[1])) || [0, 1];
       const names = chosen(log).filter((arm) => shareIn(log, arm, ...pair) > 0);
-      return [[`${log.unit || "time"} ${short(log.edge(pair[0]))} to ${short(log.edge(pair[1]))}`], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
+      return [[stretchText(log, log.edge(pair[0]), log.edge(pair[1]))], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
     },
     label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.${panel.log.looks.filter((look) => look.closed.length).map((look) => ` Look ${look.number}: ${look.text}.`).join("")}`,
   }, ...(page.logs.some((log) => log.probabilities) ? [{ ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]), tickText: (value) => `${Math.round(value * 100)} %` }] : [])],
@@ -258,7 +258,7 @@ const regretFigure = {
       const found = parting(log);
       if (found) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });
     }),
-    tip: (panel, time) => [[`at ${short(time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
+    tip: (panel, time) => [[`at ${timeText(panel.log, time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
     label: () => page.logs.map((log) => `${log.label}: ${short(log.regret()[log.time.bins])}`).join(", "),
   }],
   table: () => ({

@@ -116,9 +116,9 @@ function heatSpec(by, height) {
       if (!axes) return [["no part arrived"]];
       const column = Math.floor((time - axes.origin) / axes.width), row = Math.floor(age / axes.height);
       if (column < 0 || row < 0 || column >= axes.columns || row >= axes.rows) return [["no pull here"]];
-      const at = (width, place, origin = 0) => `${short(origin + place * width)} to ${short(origin + (place + 1) * width)}`;
+      const made = axes.origin + column * axes.width;
       return [
-        [`pulls of ${log.unit || "time"} ${at(axes.width, column, axes.origin)}`], [`${by} ${at(axes.height, row)}`],
+        [`pulls of ${stretchText(log, made, made + axes.width)}`], [`${by} ${short(row * axes.height)} to ${short((row + 1) * axes.height)}`],
         [`${short(cellValue(log, by, "parts", column, row))} parts per pull`], [`${short(cellValue(log, by, "reward", column, row))} ${log.reward} per pull`],
       ];
     },

@@ -173,7 +173,7 @@ function build() {
   if (page.logs.every((log) => !log.events)) byId("main").append(element("p", {}, "There is no event in this log, so there is nothing to draw."));
   else for (const figure of [...(page.logs.length > 1 && page.logs.every((log) => log.means_known) ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
   if (page.logs.some((log) => log.pulls)) buildPull();
-  updates.push(() => { byId("range").textContent = `${page.logs[0].unit || "time"} ${short(state.from)} to ${short(state.to)}${state.from === state.begin && state.to === state.end ? " (everything)" : ""}${state.arm === null ? "" : `, only ${state.arm}`}`; });
+  updates.push(() => { byId("range").textContent = `${stretchText(page.logs[0], state.from, state.to)}${state.from === state.begin && state.to === state.end ? " (everything)" : ""}${state.arm === null ? "" : `, only ${state.arm}`}`; });
   byId("tools").hidden = false;
 }
 function choosePull() {

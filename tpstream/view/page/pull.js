@@ -65,7 +65,7 @@ function amount(log, value) {
 }
 // The story in sentences.
 function story(one) {
-  const { log } = one, time = `${log.unit || "time"} ${short(one.time)}`, name = log.arms[one.arm];
+  const { log } = one, time = timeText(log, one.time), name = log.arms[one.arm];
   const found = [`Pull ${one.pull.toLocaleString("en")}${page.logs.length > 1 ? ` of “${log.label}”` : ""}, made at ${time}: arm “${name}”.`];
   if (one.place === undefined) {
     if (!log.only_pulls) found.push(`It was credited with ${amount(log, one.paid)} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${one.late ? `; ${counted(one.late, "part")} came too late` : ""}. Its parts are not in this page: make the page again with --pull ${one.pull}.`);
