@@ -153,6 +153,22 @@ def test_survival_counts_follow_up_so_far(cut: float, lower: bool) -> None:  # n
     assert np.sign(found[1]) == sign * np.sign(areas[0] - areas[1])
 
 
+def test_survival_is_claimed_before_anybody_reaches_the_last_visit() -> None:
+    """At a look at 3, of patients enrolled from time 0 on, the log-rank test stops the trial; the means are not known.
+
+    The trial has an error of its own for claims at such looks: none of them is lost.
+    """
+    entered, arm = np.linspace(0.0, 0.4, 40), np.arange(40) % 2
+    death = np.where(arm == 0, 0.9, 9.0)
+    values = np.diff(np.minimum(death[:, np.newaxis], SURVIVAL.visits), axis=1, prepend=0.0)
+    history = History(arm, entered, values, entered[:, np.newaxis] + SURVIVAL.visits, np.full((40, 3), INF))
+    rules = tuple(replace(rule, threshold=2.0) for rule in SURVIVAL.rules)
+    found = watch(replace(SURVIVAL, rules=rules), history, [3.0]).values()
+    assert (found["conclusion"], found["selected"], found["stop_look"]) == (Reason.SUPERIORITY, 1, 1)
+    assert np.isnan(found["stop_estimate"]).all()
+    assert math.isnan(found["look_statistic"][0, 1, 1])
+
+
 def test_any_batches_and_any_later_events_give_the_same_values() -> None:
     """All measures are equal to the last bit whether events come at once or up to each cut and in pieces."""
     design = replace(DESIGN, horizon=30)

@@ -119,7 +119,7 @@ class _Judgement:
         if rule.kind == "superiority" or rule.against == "all":
             self.verdict[found] = self.conclusion = int(rule.reason)
             if rule.kind == "superiority":
-                self.selected = self._best(found)
+                self.selected = self._best(number, rule, found)
         else:
             self._close(number, rule, found, values)
 
@@ -134,10 +134,13 @@ class _Judgement:
         with np.errstate(invalid="ignore"):
             return beyond(rule)(statistic, values)
 
-    def _best(self, found: Bools) -> int:
-        """The arm with the best estimate of those that are superior."""
-        estimate = np.where(found, self.data.moments.estimate, np.nan)
-        return int(np.nanargmin(estimate) if self.design.lower else np.nanargmax(estimate))
+    def _best(self, number: int, rule: Rule, found: Bools) -> int:
+        """The arm with the best estimate of those that are superior; where one has none yet, the best statistic."""
+        values, low = self.data.moments.estimate, self.design.lower
+        if np.isnan(values[found]).any():  # deaths tell of survival before anybody reaches the last visit
+            values, low = self.statistic[number], rule.method == "fisher"
+        values = np.where(found, values, np.nan)
+        return int(np.nanargmin(values) if low else np.nanargmax(values))
 
     def _close(self, number: int, rule: Rule, found: Bools, values: Floats) -> None:
         """Close arms, and stop the trial if nothing is left to compare."""
