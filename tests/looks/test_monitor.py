@@ -72,6 +72,19 @@ def test_a_stop_and_what_comes_after_it() -> None:
     assert found["duration"] == 14.0
     # Of the 8 patients enrolled at the cut 2 of 4 and 3 of 4 responded in the end: no reason to stop.
     assert (found["known_conclusion"], found["known_selected"]) == (5, -1)
+    assert found["look_known"][0] == 0
+    assert np.isnan(found["look_known"][1])
+    assert found["look_wrong"].tolist() == [1, 0]
+    assert found["final_critical"].tolist() == [[1.5, 1.5], [-1.0, -1.0]]
+
+
+def test_a_look_that_would_have_stopped_with_complete_data() -> None:
+    """Of the 6 who are known 0 of 3 and 1 of 3 responded; with the 2 who are not it is 0 of 4 and 2 of 4: superior."""
+    history = trial_of([[0, 0, 0, 0, 1, 0], [1, 0, 0, 1, 0, 0]])
+    found = watch(DESIGN, history, [8.0, 12.0]).values()
+    assert (found["conclusion"], found["known_conclusion"]) == (Reason.MAXIMUM, Reason.MAXIMUM)
+    assert found["look_known"].tolist() == [Reason.SUPERIORITY, 0]
+    assert found["look_wrong"].tolist() == [1, 0]
 
 
 def test_a_trial_that_goes_on() -> None:

@@ -1,6 +1,8 @@
 """Designs simulated: folders, common random numbers, single trials told, thresholds found, and the commands."""
 
 import json
+import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,17 @@ def test_a_trial_told(found: tuple[OperatingCharacteristics, Path]) -> None:
         tell_trial(Scenario.load("lottery-all"))
 
 
+def test_the_final_analysis_is_told_with_its_numbers() -> None:
+    """A rule for the end only says its statistic and what it needs there, and nothing at the look before."""
+    scenario = Scenario.parse(tomllib.loads(TOML))
+    rules = [{"kind": "superiority", "method": "z", "alpha": 0.025, "when": "end"}]
+    told = tell_trial(scenario.with_(trial={"control": "standard", "looks": {"values": [20]}, "rules": rules}), seed=3)
+    said = [place for place, line in enumerate(told) if line.startswith("Superiority: ")]
+    assert len(said) == 1
+    assert re.fullmatch(r"Superiority: -?[\d.]+ for new; above 1.96 is needed\.", told[said[0]])
+    assert "Final analysis with everything known" in told[said[0] - 1]
+
+
 def test_the_threshold_is_that_of_direct_simulation(file: Path) -> None:
     """The rate read off stored statistics is that of the same trials simulated with the threshold; bisection agrees."""
     quick = calibrate(file, "type1=0.1", runs=150, confirm=50, seed=5)
@@ -216,7 +229,7 @@ def test_what_can_be_read_off_stored_statistics_and_where_others_are_looked_for(
 
 
 def test_a_claim_when_all_others_are_inferior_is_calibrated() -> None:
-    """Two equal arms without a control, one of which is closed below 5 %: the trial itself has the error of the search."""
+    """Of two equal arms one is closed below 5 %: the threshold of superiority alone cannot hold a small error."""
     rules = [
         {"kind": "inferiority", "against": "best", "threshold": 0.05},
         {"kind": "superiority", "against": "best", "threshold": 0.98},

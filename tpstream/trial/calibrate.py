@@ -145,7 +145,8 @@ def calibrate(
     runs, confirm
         How many trials are simulated for the search, and how many fresh ones for the confirmation; by default as many.
     truths
-        The one truth that the target is about; by default the null for "type1", else what the scenario says.
+        The one truth that the target is about; by default the null for "type1" and "final_type1", else what the
+        scenario says.
     between
         Where a bisection looks for the threshold; by default 0.5 to 0.99999 for probabilities, 0.00001 to 0.5 for p
         values and errors that are spent, 0 to 8 for z.
@@ -186,7 +187,7 @@ def calibrate(
     if design is None:
         raise ScenarioError(f"{world.name}: there is no design to calibrate; add a table [trial]")
     measure, wanted = read_target(target)
-    truths = truths or (Truths(null=True, given=False) if measure == "type1" else Truths())
+    truths = truths or (Truths(null=True, given=False) if measure in ("type1", "final_type1") else Truths())
     keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
     place, asked = None if folder is None else Path(folder), run_options(None, **options)
     simulated = partial(_simulate, world, keys, policies, truths, measure)
