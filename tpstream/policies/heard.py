@@ -34,7 +34,7 @@ class HeardPolicy:
     def hear(self, events: Events) -> None:
         """Tell the policy the next events."""
         told = events if self._endpoint.plain else replace(events, value=self._values(events))
-        self._policy.hear(told.take(self._counted(events)) if self._endpoint.complete else told)
+        self._policy.hear(told.take(np.flatnonzero(self._counted(events))) if self._endpoint.complete else told)
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
