@@ -1,6 +1,5 @@
 """The command that finds the threshold of a rule by simulation: calibrate."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -84,11 +83,9 @@ def _show_calibration(found: "Calibration", output: OutputFlags) -> None:
     if output.as_json:
         rates = {name: getattr(found, name)._asdict() for name in ("found", "confirmed")}
         plain = {name: value for name, value in vars(found).items() if name not in rates}
-        ends = {name: None if math.isnan(plain[name]) else plain[name] for name in ("low", "high")}
-        print_json({**plain, **ends, **rates})
+        print_json({**plain, **rates})
         return
-    sure = "" if math.isnan(found.low) else f" (95 % interval {found.low:.6g} to {found.high:.6g})"
-    say(f"{found.key} = {found.value:.6g}{sure}")
+    say(f"{found.key} = {found.value:.6g} (95 % interval {found.low:.6g} to {found.high:.6g})")
     rows = [
         {
             "": name,

@@ -28,7 +28,10 @@ ArmNames = Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MOST_ARMS
 
 
 class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoint of a trial, if policies hear another value than what a part paid: scale times it plus shift."""
+    """The endpoint of a trial, if policies hear another value than what a part paid, or not of all closed pulls.
+
+    Instead of what a part paid they hear scale times it plus shift.
+    """
 
     scale: list[Number]
     shift: list[Number]
@@ -37,6 +40,8 @@ class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     means: list[Number | None]
     """The expectation of that sum; None where it is not known."""
     signed: bool = False
+    complete: bool = False
+    """Whether pulls that lost a part that counts are not told as closed."""
 
 
 class Looks(msgspec.Struct, frozen=True):
@@ -202,7 +207,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             np.array([np.nan if number is None else number for number in numbers])
             for numbers in (endpoint.maxima, endpoint.means)
         )
-        return Endpoint(scale, shift, maxima, means, endpoint.signed)
+        return Endpoint(scale, shift, maxima, means, endpoint.signed, endpoint.complete)
 
     @property
     def reveal(self) -> Reveal:
@@ -230,7 +235,9 @@ def write_endpoint(endpoint: Endpoint) -> HeardEndpoint:
         for numbers in (endpoint.maxima, endpoint.means)
     )
     scale, shift = endpoint.scale.tolist(), endpoint.shift.tolist()
-    return HeardEndpoint(scale=scale, shift=shift, maxima=maxima, means=means, signed=endpoint.signed)
+    return HeardEndpoint(
+        scale=scale, shift=shift, maxima=maxima, means=means, signed=endpoint.signed, complete=endpoint.complete
+    )
 
 
 class _Version(msgspec.Struct):

@@ -4,7 +4,7 @@ A lost part keeps its time and has lags, too: the loss is known when the part wo
 """
 
 import math
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
@@ -12,6 +12,8 @@ from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Moves
+from tpstream.model.world import Timing
+from tpstream.timing.kinds import TimingSettings
 from tpstream.timing.lags import SampledDelay
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -141,3 +143,18 @@ class Dropout(SampledDelay):
         if self.probability is not None and self.by is not None:
             return -self.by / math.log1p(-self.probability)
         return self.mean or 1 / (self.rate or 1.0)
+
+
+def can_lose(timing: Timing) -> bool:
+    """Whether a part can be lost, or come after its pull was closed; one that users wrote is taken to lose parts."""
+    calendars = () if timing.calendar is None else timing.calendar.delays
+    stages = [*timing.delays, *calendars, *(stage.delay for stage in timing.later)]
+    return timing.window is not None or timing.process is not None or any(_can_lose(delay) for delay in stages)
+
+
+def _can_lose(delay: Any) -> bool:
+    """Whether a delay, or one inside of it, can lose parts."""
+    inner = getattr(delay, "inner", None)
+    if inner is not None:
+        return any(_can_lose(one) for one in inner)
+    return isinstance(delay, Missing | Dropout) or not isinstance(delay, TimingSettings)

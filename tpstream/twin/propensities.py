@@ -115,7 +115,8 @@ def shares_over_time(arm: Ints, arms: int) -> Floats:
 
 def _refuse_trials(log: Log) -> None:
     """Refuse logs whose rule stopped arms, or in which something else than the sum of the parts counts."""
-    if log.header.endpoint is not None:
+    endpoint = log.header.problem().endpoint
+    if endpoint is not None and not endpoint.plain:
         raise LogError(
             f"{log.path}: is of a trial with an endpoint of its own; `tpstream trial` compares policies in it"
         )
