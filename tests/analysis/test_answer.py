@@ -16,6 +16,7 @@ from tpstream.analysis.boundaries import boundaries
 from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
 from tpstream.log.writer import convert
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import DataError, LogError
 
 
@@ -132,7 +133,9 @@ def test_dates() -> None:
         as_time("2024-03-01T00:00:00", "day", "soon")
 
 
-def small_log(folder: Path, amounts: list[float], chances: list[float] | None = None, days: int = 100) -> Path:
+def small_log(
+    folder: Path, amounts: list[float], chances: list[float] | None = None, days: int = 100, **options: str
+) -> Path:
     """A log of one arm 'x' with these amounts, one for each decision (0: none), and an arm 'y' that pays 1 each."""
     count = len(amounts)
     made = np.arange(2 * count) * days / (2 * count)
@@ -143,7 +146,7 @@ def small_log(folder: Path, amounts: list[float], chances: list[float] | None = 
         {"id": np.arange(2 * count), "time": made + 1.5, "amount": np.ravel([[x, 1.0] for x in amounts])}
     )
     path = folder / "log.arrows"
-    import_log(offers, paid[paid["amount"] != 0], out=path, window=5, until=days, force=True)
+    import_log(offers, paid[paid["amount"] != 0], out=path, window=5, until=days, force=True, **options)
     return path
 
 
@@ -173,9 +176,28 @@ def test_learning_policies(tmp_path: Path) -> None:
     learning = answer(tmp_path / "learning.arrows")
     assert learning.frame()["low"].isna().all()
     assert "learns from outcomes" in str(learning.clear_reason)
-    chances = list(np.linspace(0.3, 0.7, 400))
-    path = small_log(tmp_path, [1.0 + k % 2 for k in range(200)], chances)
-    assert "different values, as those of a learning policy" in str(answer(path).clear_reason)
+    simulate(scenario, "permuted-blocks", log=tmp_path / "blocks.arrows")
+    assert answer(tmp_path / "blocks.arrows").frame()["low"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("chances", "reason"),
+    [
+        (np.linspace(0.3, 0.7, 400), "'x' change (200 different values)"),
+        (np.where(np.arange(400) < 200, 0.9, 0.1), "'x' change (2 different values)"),
+        (np.ones(400), "'x' was always chosen with probability 1"),
+    ],
+    ids=["many values", "epsilon-greedy", "greedy"],
+)
+def test_imported_logs_of_learning_policies(tmp_path: Path, chances: Floats, reason: str) -> None:
+    """Probabilities that change, or are always 1, may be those of a learning policy, unless that is denied."""
+    amounts = [1.0 + k % 2 for k in range(200)]
+    path = small_log(tmp_path, amounts, chances.tolist())
+    found = answer(path)
+    assert reason in str(found.clear_reason)
+    assert "--assignment fixed" in str(found.clear_reason)
+    assert found.frame()["low"].isna().all()
+    assert answer(small_log(tmp_path, amounts, chances.tolist(), assignment="random")).leader == "x"
     assert answer(path, assignment="fixed").leader == "x"
     assert not answer(path, assignment="fixed").frame()["low"].isna().any()
     assert answer(path, assignment="adaptive").clear_since is None
