@@ -5,16 +5,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from open_worlds import END, PaymentWorld, draw_arm, make_table
+from open_worlds import END, DrawnArm, PaymentWorld, draw_arm, make_table
 from scipy import stats
 from shops import make_shop
 
 from tpstream import Answer, Scenario, adaptive_estimates, answer, import_log, simulate
-from tpstream.analysis.age_tables import read_ages
+from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.boundaries import boundaries
 from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
+from tpstream.analysis.open_values import ArmAges
 from tpstream.log.writer import convert
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DataError, LogError
@@ -288,6 +289,36 @@ def test_payments_that_end_before_the_cut(tmp_path: Path) -> None:
         log = import_log(offers, payments, out=tmp_path / "a.arrows", force=True, **options)
         found = find_warnings(read_ages(log), 6)
         assert any("before the data cut" in one for one in found) == is_warned, (until, found)
+
+
+def moved(random: np.random.Generator, late: float) -> AgeTable:
+    """An arm of which older decisions pay at ages from Beta(1, 4) times 60, newer ones from Beta(1, late); as much."""
+    made = np.sort(random.random(6000) * END)
+    row = np.flatnonzero(random.random(6000) < 0.3)
+    age = 60 * random.beta(1.0, np.where(row < 3000, 4.0, late))
+    row, age = row[made[row] + age <= END], age[made[row] + age <= END]
+    observed = np.minimum(np.floor(END - made), 60).astype(np.int64)
+    arm = ArmAges(made, observed, row, np.floor(age).astype(np.int64), random.lognormal(3, 0.8, len(row)), 60)
+    return make_table(DrawnArm(arm, made[row] + age, 0.0))
+
+
+def test_delays_that_moved() -> None:
+    """A delay that changed is warned of, though as much is paid in the end; without a change there are few alarms."""
+    random = np.random.default_rng(9)
+    assert any("newer decisions" in one for one in find_warnings(moved(random, 1.4), 60))
+    assert sum(bool(find_warnings(moved(random, 4.0), 60)) for _ in range(200)) <= 2
+
+
+def test_no_alarm_where_no_payments_are_expected(tmp_path: Path) -> None:
+    """A cut a whole window after the last decision is no sign that payments are missing."""
+    random, count = np.random.default_rng(1), 3000
+    made = np.sort(random.random(count) * 180)
+    offers = pd.DataFrame({"id": np.arange(count), "time": made, "arm": "x"})
+    payments = pd.DataFrame({"id": np.arange(count), "time": made + 60 * random.beta(1, 4, count), "amount": 1.0})
+    log = import_log(offers, payments, out=tmp_path / "a.arrows", window=60, until=240)
+    assert not find_warnings(read_ages(log), 60)
+    early = import_log(offers, payments[payments["time"] < 150], out=tmp_path / "b.arrows", window=60, until=180)
+    assert any("before the data cut" in one for one in find_warnings(read_ages(early), 60))
 
 
 def test_no_false_alarm_by_later_payments() -> None:

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from tpstream.analysis.adaptive import Estimate
-from tpstream.analysis.intervals import LEVEL
 from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate
 from tpstream.model.display import counted
 
@@ -76,8 +74,7 @@ class ArmAnswer:
         if found is not None:
             row["outstanding"] = found.outstanding
             if shown and self.outstanding_reason is None:
-                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * found.outstanding_error
-                row |= {"outstanding_low": found.outstanding - half, "outstanding_high": found.outstanding + half}
+                row["outstanding_low"], row["outstanding_high"] = found.outstanding_interval()
         reason = self.reason or self.outstanding_reason
         if self.weighted is not None:
             reason = self.weighted.reason or f"outstanding: {self.reason}"

@@ -67,7 +67,7 @@ def read_propensities(log: Log, *, assume_random: bool) -> Propensities:
     decisions = read_decisions(log, "the value of another policy")
     adaptive = depends_on_outcomes(log, decisions.by_arm())
     notes = [] if adaptive is None else [f"in this log, {adaptive.partition(';')[0]}: intervals are approximate"]
-    notes += quiet_end(decisions.header, decisions.times, decisions.until)
+    notes += quiet_end(decisions.header, [decisions.ages], decisions.times, decisions.until)
     assignment = said_assignment(log)
     if assignment == "chosen":
         raise DataError(
