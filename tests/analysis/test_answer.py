@@ -13,7 +13,7 @@ from tpstream import Answer, Scenario, adaptive_estimates, answer, import_log, s
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.boundaries import boundaries
-from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
+from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_from, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
 from tpstream.analysis.open_values import ArmAges
 from tpstream.log.writer import convert
@@ -124,6 +124,15 @@ def test_best_probabilities() -> None:
     assert best_probabilities(values, errors).tolist() == pytest.approx(expected.tolist(), abs=0.005)
 
 
+def test_best_of_correlated_estimates() -> None:
+    """They are the shares of draws with this covariance in which each is the largest."""
+    random = np.random.default_rng(3)
+    errors, values = random.normal(size=(3, 50)) / 50, np.array([0.1, 0.2, 0.15])
+    errors[1] += errors[0]
+    draws = random.multivariate_normal(values, errors @ errors.T, 200_000).argmax(axis=1)
+    assert best_of_correlated(values, errors).tolist() == pytest.approx(np.bincount(draws) / 200_000, abs=0.005)
+
+
 def test_dates() -> None:
     """A time at the end of a day is that day; a plan lasts to the end of its day; numbers stay numbers."""
     assert as_date("2024-03-01T00:00:00", "day", 2.0) == "2024-03-02"
@@ -218,8 +227,12 @@ def test_learning_policies_with_probabilities(tmp_path: Path) -> None:
         assert row["reason"].startswith("outstanding: epsilon-greedy")
     assert found.leader == "b"
     assert found.frame()["best_probability"].sum() == pytest.approx(1.0)
-    assert found.differences()["low"].notna().all()
     assert found.clear_since is None
+    (row,) = found.differences().to_dict("records")
+    expected = adaptive_estimates(path, control="b").find("a", weights="two-point", against="b")
+    assert (row["difference"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
+    chance = stats.norm.cdf(expected.value / expected.error)
+    assert found.frame()["best_probability"].tolist() == pytest.approx([chance, 1 - chance])
 
 
 def test_a_run(tmp_path: Path) -> None:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from tpstream.analysis.adaptive import credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_arms import ArmAnswer, arm_answer
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.assignment import Assignment, depends_on_outcomes
-from tpstream.analysis.intervals import LEVEL
-from tpstream.analysis.leads import best_probabilities, clear_since, lead_courses
+from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_since, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
 from tpstream.analysis.open_values import FEWEST
 from tpstream.log.reader import Log, read_log
@@ -87,13 +85,11 @@ class Answer(Displayed):
         first = next((one for one in self.arms if one.arm == against), None)
         rows = []
         for one in self.arms:
-            if first is None or first.value is None or one is first or one.value is None:
+            if first is None or one is first:
                 continue
-            difference, low, high = one.value - first.value, None, None
-            if one.error is not None and first.error is not None:
-                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * float(np.hypot(one.error, first.error))
-                low, high = difference - half, difference + half
-            rows.append({"arm": one.arm, "against": against, "difference": difference, "low": low, "high": high})
+            difference, low, high = one.minus(first)
+            if difference is not None:
+                rows.append({"arm": one.arm, "against": against, "difference": difference, "low": low, "high": high})
         return pd.DataFrame(rows, columns=["arm", "against", "difference", "low", "high"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -216,19 +212,27 @@ def answer(
 def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:
     """The arms with adaptively weighted values, if the log has the probabilities for all of them."""
     made = credited_estimates(log)
-    if any(one.value is None for one in made):
+    if any(estimate.value is None for estimate, _ in made):
         return found
-    return [replace(one, weighted=weighted) for one, weighted in zip(found, made, strict=True)]
+    return [
+        replace(one, weighted=estimate, influence=influence)
+        for one, (estimate, influence) in zip(found, made, strict=True)
+    ]
 
 
 def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
-    known = [(one.value, one.error) for one in found if one.value is not None]
-    if not known or any(error is None for _, error in known):
+    known = [(one.value, one.error, one.influence) for one in found if one.value is not None]
+    if not known or any(error is None for _, error, _ in known):
         return found
-    values, errors = np.array(known, dtype=np.float64).T
-    chances = iter(best_probabilities(values, np.maximum(errors, 1e-12)).tolist())
-    return [one if one.value is None else replace(one, best_probability=next(chances)) for one in found]
+    values = np.array([value for value, _, _ in known])
+    shared = [influence.patients for _, _, influence in known if influence is not None]
+    if len(shared) == len(known):
+        chances = best_of_correlated(values, np.stack(shared))
+    else:
+        chances = best_probabilities(values, np.maximum(np.array([error for _, error, _ in known], dtype=float), 1e-12))
+    left = iter(chances.tolist())
+    return [one if one.value is None else replace(one, best_probability=next(left)) for one in found]
 
 
 def _not_comparable(table: AgeTable, ages: int, arms: int) -> str | None:
