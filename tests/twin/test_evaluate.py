@@ -1,5 +1,6 @@
 """What another policy would have earned: estimates with their intervals, what is refused, and what is said."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import tpstream
 from tpstream import Scenario, TpstreamError, import_log, read_log, simulate
 from tpstream.log.reader import Log
 from tpstream.model.events import Kind
+from tpstream.replay.replay import find_policy_of
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.twin.propensities import shares_over_time
 
@@ -247,6 +249,14 @@ def test_policies_that_do_not_fit(shop: tuple[Log, dict[str, float]], policy: st
     with pytest.raises(TpstreamError, match=message) as error:
         evaluate(shop[0], policy)
     assert "\n" not in str(error.value)
+
+
+def test_the_remedy_is_one(shop: tuple[Log, dict[str, float]]) -> None:
+    """The policy that is advised in place of one that does not fit an imported log fits it."""
+    with pytest.raises(TpstreamError, match="the policy needs") as error:
+        find_policy_of(shop[0], "delayed-thompson")
+    (advised,) = re.findall(r"group-thompson:[\w=,]+", str(error.value))
+    assert find_policy_of(shop[0], advised).form.name == "group-thompson"
 
 
 def test_logs_that_say_too_little(tmp_path: Path) -> None:
