@@ -93,8 +93,13 @@ def test_answer(tpstream: Command, tmp_path: Path) -> None:
     import_log(shop.offers, shop.payments, out=tmp_path / "shop.arrows", window="60d", currency="EUR")
     shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A")
     assert (shown.code, shown.err) == (0, "")
-    for text in ("in the end", "outstanding", "minus A", "leads", "EUR", "figure: shop.png"):
+    for text in ("closed", "in the end", "outstanding", "minus A", "leads", "EUR", "figure: shop.png", "no plan was"):
         assert text in shown.out
+    plan = ("--plan-until", "2025-12-31", "--alpha", "0.1")
+    planned = json.loads(tpstream("answer", "shop.arrows", *plan, "--json").out)
+    assert f"minus {planned['leader']}" in shown.out
+    assert (planned["plan_until"], planned["alpha"], planned["notes"]) == ("2025-12-31", 0.1, [])
+    assert "plan: looks up to 2025-12-31" in tpstream("answer", "shop.arrows", *plan).out
     found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
     assert {"arms", "clear_since", "leader"} <= set(found)
     keys = "arm decisions open paid naive value low high outstanding outstanding_low outstanding_high best_probability"

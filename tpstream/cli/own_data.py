@@ -189,7 +189,7 @@ def answer(
     log: LogPath,
     *,
     against: Annotated[
-        str | None, option("--against ARM", "Compare every arm with this one.", default="the leader")
+        str | None, option("--against ARM", "Compare every arm with this one, too.", default="the leader alone")
     ] = None,
     plan_until: Annotated[
         str | None,
@@ -223,8 +223,11 @@ def answer(
     if figure is not None:
         found.plot(figure)
     if output.as_json:
-        top = pick(found, "log", "leader", "clear_since", "clear_reason", "needed", "ages", "unit", "warnings")
-        print_json({**top, "arms": records(found.frame()), "differences": records(found.differences())})
+        names = ("log", "leader", "clear_since", "clear_reason", "needed", "plan_until", "alpha", "ages", "unit")
+        differences = [row for table in found.comparisons() for row in records(table)]
+        print_json(
+            {**pick(found, *names, "warnings", "notes"), "arms": records(found.frame()), "differences": differences}
+        )
         return
     _show_answer(found)
     output.add("figure", figure)
@@ -239,6 +242,7 @@ def _show_answer(found: "Answer") -> None:
         {
             "arm": row["arm"],
             "decisions": f"{row['decisions']:,}",
+            "closed": f"{row['closed']:,}",
             "open": f"{row['open']:,}",
             "paid so far": _with_interval(row["paid"], None, None),
             "per decision": _with_interval(row["naive"], None, None),
@@ -251,29 +255,38 @@ def _show_answer(found: "Answer") -> None:
     money = f" in {currency}" if currency else ""
     within = f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)"
     print_table(rows, title=within if found.ages else f"what was paid so far{money}")
-    differences = [
-        {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
-        for row in records(found.differences())
-    ]
-    if differences:
-        print_table(differences)
+    for table in found.comparisons():
+        differences = [
+            {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
+            for row in records(table)
+        ]
+        if differences:
+            print_table(differences)
     if 0 < found.ages < found.table.periods:
         whole = count_of(found.table.periods, found.unit)
         say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
     if found.clear_since is not None:
-        since = found.clear_since if isinstance(found.clear_since, str) else f"{found.clear_since:g}"
+        since = _date_text(found.clear_since)
         say(f"{found.leader} leads; clear since {since}")
     else:
         more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
         say(f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}")
+    say(f"plan: looks up to {_date_text(found.plan_until)}, with a chance of {found.alpha:g} of a lead without reason")
     if any(one.weighted is not None for one in found.arms):
         say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
+    for note in found.notes:
+        say(f"note: {note}")
     for one in found.arms:
         reason = one.columns()["reason"]
         if reason is not None:
             say(f"withheld for {one.arm}: {reason}")
     for warning in found.warnings:
         say(f"warning: {warning}")
+
+
+def _date_text(time: str | float) -> str:
+    """A date, or a number where times are numbers."""
+    return time if isinstance(time, str) else f"{time:g}"
 
 
 def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
