@@ -11,7 +11,7 @@ import killed_deciders
 import pytest
 from deciders import SHOP, shop
 
-from tpstream import Decider, DeciderError, read_log, replay
+from tpstream import Decider, DeciderError, check_log, read_log, replay
 from tpstream.serve.requests import Decide, Lost
 from tpstream.serve.snapshot import snapshot_path
 
@@ -113,6 +113,86 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         arms += busy(decider, 10, 30)
         assert arms == expected
         assert replay(decider.path).equal
+
+
+@pytest.mark.parametrize("snapshot_every", [None, 1_000])
+@pytest.mark.parametrize("moment", ["before the flush", "after the flush"])
+def test_an_interrupt_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, snapshot_every: Any
+) -> None:
+    """Ctrl-C while a decision is flushed leaves nothing of it, and the log goes on, is opened again and replays."""
+    with shop(tmp_path / "whole") as decider:
+        expected = busy(decider, 0, 12)
+    flush = os.fdatasync
+
+    def interrupted(file: int) -> None:
+        if moment == "after the flush":
+            flush(file)
+        raise KeyboardInterrupt
+
+    decider = shop(tmp_path, snapshot_every=snapshot_every)
+    arms = busy(decider, 0, 5)
+    size = decider.path.stat().st_size
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            decider.decide("a key that is longer than the next ones", at=5.0)
+    assert (decider.path.stat().st_size, decider.state()["decisions"]) == (size, 5)
+    if snapshot_every is None:
+        arms += busy(decider, 5, 8)
+    decider.close()
+    with Decider.open(decider.path) as again:
+        assert again.recovery.notes == ()
+        arms += busy(again, len(arms), 12)
+    assert arms == expected
+    assert replay(decider.path).equal
+    assert check_log(decider.path).sound
+
+
+@pytest.mark.usefixtures("no_flush")
+def test_lines_beyond_what_was_flushed_are_not_told_again(tmp_path: Path) -> None:
+    """A whole line that could be neither flushed nor cut off is no part of the state that is worked out again."""
+    with shop(tmp_path) as decider:
+        busy(decider, 0, 5)
+        line = decider.path.read_bytes().splitlines(keepends=True)[-1]
+        with decider.path.open("ab") as file:
+            file.write(line)
+        decider._journal.failed = decider._broken = True
+        assert busy(decider, 5, 6)
+        assert decider.state()["decisions"] == 6
+    assert replay(decider.path).equal
+
+
+@pytest.mark.parametrize(("code", "reason"), [(28, "full"), (5, "disk")])
+def test_a_write_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, reason: str) -> None:
+    """In the system's words; only a disk without room is called full."""
+    with shop(tmp_path) as decider:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", Raises(OSError(code, os.strerror(code))))
+            with pytest.raises(DeciderError, match=os.strerror(code)) as caught:
+                decider.decide("a", at=1.0)
+        assert caught.value.reason == reason
+        assert ("free space" in str(caught.value)) == (reason == "full")
+        assert not decider.decide("a", at=1.0).repeated
+
+
+class Raises:
+    """A function that raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __call__(self, *_: object) -> None:
+        """Raise it."""
+        raise self._error
+
+
+def test_the_names_of_new_folders_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder in which a new name stands is flushed, from the first new folder down to the log's own."""
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append(Path(f"/proc/self/fd/{file}").readlink()))
+    shop(tmp_path / "a" / "b").close()
+    assert flushed == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
 
 
 @pytest.fixture

@@ -209,12 +209,14 @@ class Decider:
         """
         with self._lock:
             self._require_whole()
+            self._broken = True  # until all is done, whatever comes between
             try:
                 replies = [self._answers.answer(request) for request in requests]
                 self._commit()
             except BaseException:
                 self._rebuild()
                 raise
+            self._broken = False
             self._snapshot_now_and_then()
             return replies
 
@@ -378,6 +380,7 @@ class Decider:
 
     def _apply(self, change: Change, choice: PolicyChoice) -> None:
         """Log a change, and let decisions be made as it says."""
+        self._broken = True
         try:
             time, _ = self._answers.now(None)
             time = self._state.change(change, time)
@@ -389,6 +392,7 @@ class Decider:
         except BaseException:
             self._rebuild()
             raise
+        self._broken = False
 
     def _require_whole(self) -> None:
         """Raise DeciderError if the decider is closed, or its log cannot be written for now."""
