@@ -223,6 +223,18 @@ def test_what_is_no_request(service: Server, sent: bytes) -> None:
     assert ask(service, "GET", "/healthz")[0] == 200
 
 
+def test_no_more_decisions_than_the_horizon(tmp_path: Path) -> None:
+    """The next one is gone for good, which a client does not ask again."""
+    with serving(tmp_path, SHOP | {"horizon": 1}) as server, Client(server.url) as client:
+        client.decide("one", at=1.0)
+        began = time.monotonic()
+        with pytest.raises(ServiceError, match="a larger horizon") as refused:
+            client.decide("two", at=1.0)
+        assert (refused.value.status, time.monotonic() - began < 1.0) == (410, True)
+        assert ask(server, "POST", "/decide", {"key": "two", "at": 1.0})[1]["reason"] == "horizon"
+        assert ask(server, "POST", "/decide", {"key": "one", "at": 2.0})[0] == 409
+
+
 def test_a_rate(tmp_path: Path) -> None:
     """Beyond so many decisions and deliveries per second, requests are told to come again."""
     with serving(tmp_path, limits={"rate": 3.0}) as server:

@@ -296,6 +296,9 @@ class Decider:
                 )
             probe = Steering(choice, header)
             probe.set_open_arms(np.isin(known, names))
+            if policy is not None:  # one that fails when it is told the log would never be able to decide
+                book = self._state.book
+                tell_history(probe, header, written_before(read_log(self.path), book.events), book.time)
             self._apply(_described(choice, names, steering.switch, header, reason, fresh=policy is not None), choice)
 
     def switch(self, arm: str | None, *, reason: str) -> None:
@@ -382,8 +385,7 @@ class Decider:
         """Log a change, and let decisions be made as it says."""
         self._broken = True
         try:
-            time, _ = self._answers.now(None)
-            time = self._state.change(change, time)
+            time = self._state.change(change, self._answers.now(None))
             seq = self._state.book.events - 1
             self._commit()
             if applied(change, self._state.steering, self.header, choice):

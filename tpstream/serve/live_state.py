@@ -90,12 +90,15 @@ class LiveState:
         time = self.book.moved(time, self.book.place(CLOSED, pull, 0))
         self.emit(CLOSED, time, pull, record.arm, 0, record.credited, key=key, event_time=event_time)
 
-    def tell(self, until: float) -> None:
-        """Tell the policy all that came before a decision or a change at this time."""
+    def tell(self, until: float, *, leaving: bool = False) -> None:
+        """Tell the policy all that came before a decision or a change at this time.
+
+        `leaving`: a change comes after which decisions are not this policy's.
+        """
         told = self.teller.tell(self.pending_events(), until)
         self.pending = []
         if len(told):
-            self.steering.policy.hear(told)
+            self.steering.hear(told, leaving=leaving)
 
     def pending_events(self) -> Events:
         """The events of which the policy was not told yet."""
@@ -136,7 +139,7 @@ class LiveState:
     def change(self, change: Change, time: float) -> float:
         """Log a change, at this time if it can be then; the policy was told all before it."""
         time = self.close_until(time, None)
-        self.tell(time)
+        self.tell(time, leaving=change.leaves)
         self.emit(CHANGED, time, key=encode_change(change))
         return time
 

@@ -15,7 +15,7 @@ REFUSALS = {
     "401": "the token is missing or wrong",
     "404": "no decision has this token, or there is no such experiment",
     "409": "the key was used for something else",
-    "410": "the decision is closed",
+    "410": "the decision is closed, or the experiment has all its decisions",
     "413": "the body is too large",
     "422": "a value or a field is wrong",
     "425": "too early",

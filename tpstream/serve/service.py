@@ -314,7 +314,8 @@ class Service:
                 remedy = "make room on the disk, then send it again"
                 raise RefusedError(HTTPStatus.INSUFFICIENT_STORAGE, str(error), remedy, reason="full") from None
             remedy = "see the log of the service"
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason="failed") from None
+            reason = error.reason or "failed"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason=reason) from None
         return replies
 
     async def _waited(self, answer: Awaitable[Any]) -> Any:
