@@ -48,9 +48,10 @@ class PullRecord:
     lost: int = 0
     """A bit for every part that is lost."""
     credited: float = 0.0
-    keys: list[str] = field(default_factory=list)
     closed: float | None = None
     """When it was closed; None: it is open."""
+    keys: list[str] = field(default_factory=list)
+    """Those of its deliveries."""
 
 
 class Place(NamedTuple):

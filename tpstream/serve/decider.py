@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+from structlog.typing import FilteringBoundLogger
 
 from tpstream.engines.engine import Bus
 from tpstream.log.jsonl import encode_lines, to_events
@@ -20,12 +21,14 @@ from tpstream.replay.retelling import tell_history
 from tpstream.replay.steering import Change, Steering, applied, choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.answers import Answers
+from tpstream.serve.background import SnapshotWriter
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
 from tpstream.serve.new_log import NEEDED, NewLog, go_on
 from tpstream.serve.recovery import Recovery, recover
 from tpstream.serve.requests import Close, Decide, Decision, Deliver, Lost, Receipt, Refusal, Reply, Request
-from tpstream.serve.snapshot import save_snapshot
+from tpstream.serve.sharing import SharedBatches
+from tpstream.serve.snapshot import StateCopy, copy_state
 
 HORIZON = 1_000_000_000
 """Decisions that a log has at most, unless another number is named."""
@@ -36,8 +39,8 @@ SNAPSHOT_EVERY = 100_000
 class Decider:
     """A policy that decides for real: it is asked, told what decisions pay, and remembers everything in its log.
 
-    Open one with `Decider.open`; use it as a context manager, or close it. Its methods may be called from many threads;
-    they are served one after another, and `handle` flushes a whole batch to disk at once.
+    Open one with `Decider.open`; use it as a context manager, or close it. Its methods may be called from many threads,
+    and what these ask at one time is handled together and flushed to disk at once, like the requests of one `handle`.
 
     Examples
     --------
@@ -58,8 +61,10 @@ class Decider:
         self._answers = Answers(state, state.header)
         self._bus = Bus()
         self._lock = RLock()
+        self._batches = SharedBatches(self._handle)
         self._snapshot_every = snapshot_every
         self._snapshot_at = state.book.events
+        self._writer = SnapshotWriter(self._log)
         self._choice = state.first_choice
         self._broken = False
         self.recovery = recovery
@@ -192,6 +197,8 @@ class Decider:
     def handle(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer requests, in order; all that they change is on disk when this returns, by one flush.
 
+        What other threads ask meanwhile shares the next flush.
+
         Parameters
         ----------
         requests
@@ -207,6 +214,10 @@ class Decider:
         DeciderError
             If the log cannot be written. Then nothing of the batch is decided or credited; ask again later.
         """
+        return self._batches.ask(requests)
+
+    def _handle(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer requests, and write what they change."""
         with self._lock:
             self._require_whole()
             self._broken = True  # until all is done, whatever comes between
@@ -254,10 +265,15 @@ class Decider:
         if token is not None:
             return self._receipt(Close(token=token, key=key, at=at))
         with self._lock:
-            if self._snapshot_every is not None and not self._broken and self._snapshot_at < self._state.book.events:
-                self.snapshot()
-            self._broken = True
-            self._journal.close()
+            self._writer.wait()
+            try:
+                wanted = self._snapshot_every is not None and self._snapshot_at < self._state.book.events
+                reason = self.snapshot() if wanted and not self._broken else None
+                if reason is not None:
+                    self._log.warning("no snapshot", reason=reason)
+            finally:
+                self._broken = True
+                self._journal.close()
             return None
 
     def change(self, *, reason: str, policy: PolicySpec | None = None, arms: Sequence[str] | None = None) -> None:
@@ -344,15 +360,11 @@ class Decider:
             self._bus.subscribe(name, subscriber)
 
     def snapshot(self) -> str | None:
-        """Take a snapshot; why that is not possible, if it is not."""
+        """Take a snapshot, and wait until it is written; why that is not possible, if it is not."""
         with self._lock:
             self._require_whole()
-            steering, header = self._state.steering, self.header
-            names = np.array(header.arms, dtype=object)[steering.open_arms].tolist()
-            other = steering.choice is not self._choice
-            change = _described(steering.choice, names, steering.switch, header, "a snapshot", fresh=other)
-            self._snapshot_at = self._state.book.events
-            return save_snapshot(self._state, self._journal, change)
+            copied = self._copy()
+        return copied if isinstance(copied, str) else self._writer.write(copied)
 
     def __enter__(self) -> Self:
         return self
@@ -413,11 +425,31 @@ class Decider:
         self._answers.use(state)
 
     def _snapshot_now_and_then(self) -> None:
+        """Copy the state for a snapshot if it is time for one, and let it be written while decisions go on."""
         every = self._snapshot_every
-        if every is not None and self._state.book.events - self._snapshot_at >= every:
-            reason = self.snapshot()
-            if reason is not None:
-                logger(log=str(self.path)).warning("no snapshot", reason=reason)
+        if every is None or self._state.book.events - self._snapshot_at < every or self._writer.busy:
+            return
+        try:
+            copied = self._copy()
+        except Exception as error:  # noqa: BLE001 (the log has everything: a snapshot is not worth an answer)
+            copied = f"{type(error).__name__}: {error}"
+        if isinstance(copied, str):
+            self._log.warning("no snapshot", reason=copied)
+        else:
+            self._writer.start(copied)
+
+    def _copy(self) -> StateCopy | str:
+        """The state for a snapshot; why there can be none, if there can be none."""
+        steering, header = self._state.steering, self.header
+        names = np.array(header.arms, dtype=object)[steering.open_arms].tolist()
+        other = steering.choice is not self._choice
+        change = _described(steering.choice, names, steering.switch, header, "a snapshot", fresh=other)
+        self._snapshot_at = self._state.book.events
+        return copy_state(self._state, self._journal, change)
+
+    @property
+    def _log(self) -> FilteringBoundLogger:
+        return logger(log=str(self.path))
 
 
 def _begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
