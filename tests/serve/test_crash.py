@@ -12,6 +12,8 @@ import pytest
 from deciders import SHOP, shop
 
 from tpstream import Decider, DeciderError, check_log, read_log, replay
+from tpstream.model.errors import PolicyError
+from tpstream.serve.new_log import NEEDS_NOTHING
 from tpstream.serve.requests import Decide, Lost
 from tpstream.serve.snapshot import snapshot_path
 
@@ -283,6 +285,20 @@ def test_a_log_with_another_decision_is_refused(tmp_path: Path) -> None:
     decider.path.write_text("\n".join(lines) + "\n")
     with pytest.raises(DeciderError, match="decision 3 "):
         Decider.open(decider.path)
+
+
+def test_what_a_policy_needs_to_know_is_said_as_it_is_written(tmp_path: Path) -> None:
+    """The error for a policy without maxima and groups has both remedies, and either of them serves."""
+    options: dict[str, Any] = {"arms": ["a", "b"], "span": 60, "window": "60d", "seed": 7}
+    remedy = r'maxima=\[1.0, 1.0\] .* and groups=1, or policy="group-thompson:groups=1,variance=empirical,prior=none"'
+    with pytest.raises(PolicyError, match=remedy):
+        Decider.open(tmp_path / "shop", policy="group-thompson", **options)
+    with pytest.raises(PolicyError, match="write groups=1, or policy="):
+        Decider.open(tmp_path / "shop", policy="group-thompson", maxima=5.0, **options)
+    with pytest.raises(PolicyError, match="unknown"):
+        Decider.open(tmp_path / "shop", policy="group-thompson:prior=unknown", **options)
+    Decider.open(tmp_path / "shop", policy="group-thompson", maxima=[1.0, 1.0], groups=1, **options).close()
+    Decider.open(tmp_path / "other", policy=NEEDS_NOTHING, **options).close()
 
 
 def test_another_opening_is_refused(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class Limits(_Keys):
     rate: float = Field(20_000, gt=0, allow_inf_nan=False, description="decisions and deliveries per second")
     waiting: int = Field(10_000, ge=1, le=1_000_000, description="decisions and deliveries that wait at one time")
     connections: int = Field(2_000, ge=1, le=100_000, description="connections at one time")
-    seconds: float = Field(10.0, gt=0, le=3600, description="in which a request must have arrived, and be answered")
+    seconds: float = Field(10.0, gt=0, le=3600, description="seconds in which a request must have arrived")
     idle: float = Field(75.0, gt=0, le=86_400, description="seconds for which an unused connection is kept")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tpstream.log.reader import read_log
 from tpstream.log.schema import DeciderSettings, Header
-from tpstream.model.errors import DeciderError, LogError
+from tpstream.model.errors import DeciderError, LogError, PolicyError
 from tpstream.model.notes import package_versions
 from tpstream.replay.steering import choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
@@ -22,6 +22,8 @@ from tpstream.serve.recovery import Recovery, recover
 
 NEEDED = ("policy", "arms", "span")
 """What has to be named for a new log."""
+NEEDS_NOTHING = "group-thompson:groups=1,variance=empirical,prior=none"
+"""A policy that learns from parts, and need not be told what they can pay."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,27 @@ class NewLog:
             header = msgspec.convert(msgspec.to_builtins(header), type=Header)
         except msgspec.ValidationError as error:
             raise DeciderError(f"{error}; correct it") from None
-        choice = choose_policy(policy, header.problem())
+        choice = self._choose(policy, header)
         named = {"policy": choice.label, "kind": choice.form.name}
         return msgspec.structs.replace(header, **named, parameters=choice.parameters.model_dump(mode="json")), choice
+
+    def _choose(self, policy: PolicySpec, header: Header) -> PolicyChoice:
+        """The policy; the error for one that needs what was left out says what to write."""
+        try:
+            return choose_policy(policy, header.problem())
+        except PolicyError as error:
+            maxima = [maximum or 1.0 for maximum in header.maxima]
+            known = msgspec.structs.replace(header, maxima=maxima, groups=header.groups or 1)
+            try:
+                label = choose_policy(policy, known.problem()).label
+            except PolicyError:
+                raise error from None
+            lacking = [f"maxima={maxima} (the most that a decision for each arm can pay)"] * (None in header.maxima)
+            lacking += ["groups=1"] * (header.groups is None)
+            raise PolicyError(
+                f"{label}: the policy needs to know more of the rewards: write {' and '.join(lacking)}, or "
+                f'policy="{NEEDS_NOTHING}", which needs to know nothing'
+            ) from None
 
     def _check(self) -> None:
         if len(set(self.arms)) < len(self.arms) or not self.arms:

@@ -62,7 +62,7 @@ class Server:
     @property
     def url(self) -> str:
         """The address of the service."""
-        host = "127.0.0.1" if self._keys.host == "localhost" else self._keys.host
+        host = self.socket.getsockname()[0] if self._keys.host == "localhost" else self._keys.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def run(self, started: Callable[[], None] = lambda: None) -> None:

@@ -150,10 +150,13 @@ class Service:
         await respond(send, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, body)
 
     async def _to_page(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
-        """Lead to the page of an experiment, whose address ends in a slash."""
-        self._meant(scope)
+        """Lead whoever may look to the page of an experiment, whose address ends in a slash."""
+        headers = self._meant(scope)
+        experiment = self._experiment(scope)
+        if not (experiment.door.shows(headers) or experiment.door.opens_to(_token_in_address(scope))):
+            raise _no_token()
         query = scope["query_string"].decode("latin-1")
-        place = f"/{self._experiment(scope).name}/{f'?{query}' if query else ''}"
+        place = f"/{experiment.name}/{f'?{query}' if query else ''}"
         await respond(send, HTTPStatus.SEE_OTHER, b"", HTML, {"location": place})
 
     async def _general(
@@ -210,10 +213,13 @@ class Service:
         return headers
 
     def _experiment(self, scope: Scope) -> Served:
+        """The experiment that a path names; where there are tokens, nobody without one learns which there are."""
         name = scope.get("path_params", {}).get("experiment")
         if name is None:
             return next(iter(self.experiments.values()))
         if name not in self.experiments:
+            if not all(one.door.open for one in self.experiments.values()):
+                raise _no_token()
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such experiment", "see the configuration")
         return self.experiments[name]
 
@@ -257,10 +263,9 @@ class Service:
 
     async def _page(self, experiment: Served, call: Call) -> HTTPStatus:
         """The live page; the token of its address goes into a cookie, and away from the address."""
-        given = parse_qs(call.scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        door = experiment.door
+        given, door = _token_in_address(call.scope), experiment.door
         if given and not door.open:
-            if not door.opens_to(given.encode()):
+            if not door.opens_to(given):
                 raise _no_token()
             cookie = f"{door.cookie_name}={door.cookie}; Path=/; HttpOnly; SameSite=Strict"
             headers = {"set-cookie": cookie, "location": call.scope["path"]}
@@ -397,9 +402,16 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
+def _token_in_address(scope: Scope) -> bytes:
+    """The token in the address of a page; nothing if there is none."""
+    return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0].encode()
+
+
 def _no_token() -> RefusedError:
     return RefusedError(
-        HTTPStatus.UNAUTHORIZED, "the token is missing or wrong", "send the header Authorization: Bearer TOKEN"
+        HTTPStatus.UNAUTHORIZED,
+        "the token is missing or wrong, or there is no such experiment",
+        "send the header Authorization: Bearer TOKEN",
     )
 
 
