@@ -70,6 +70,7 @@ class Experiment(_Keys):
     tolerance: float = Field(0.0, ge=0, allow_inf_nan=False, description="how far times of events may be ahead")
     minimum_probability: float = Field(0.0, ge=0, le=1, description="of every arm")
     random_share: float = Field(0.0, ge=0, le=1, description="decisions at random, as a share")
+    snapshot_every: int | None = Field(None, ge=1, description="events after which a snapshot is taken")
     token_file: str | None = Field(None, min_length=1, description="the file that holds the token")
     token_environment: str | None = Field(None, min_length=1, description="the environment variable that holds it")
 
