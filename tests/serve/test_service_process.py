@@ -90,8 +90,8 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> str:
         event.arm for event in read_log(log).events() if event.kind == "pull"
     ]
     return (
-        f"{kills} kills, {snapshots} of them with a snapshot, {state['events']:,} events, {len(told):,} acknowledged: none "
-        f"lost or doubled, {state['decisions'] + 1:,} decisions as without kills"
+        f"{kills} kills, {snapshots} of them with a snapshot, {state['events']:,} events, {len(told):,} acknowledged: "
+        f"none lost or doubled, {state['decisions'] + 1:,} decisions as without kills"
     )
 
 
