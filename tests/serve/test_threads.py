@@ -13,7 +13,7 @@ from deciders import shop
 
 from tpstream import Decider, DeciderError, check_log, read_log, replay
 from tpstream.model.errors import SubscriberError
-from tpstream.serve import background
+from tpstream.serve import snapshots
 from tpstream.serve.requests import Decide
 from tpstream.serve.sharing import SharedBatches
 from tpstream.serve.snapshot import snapshot_path, write_snapshot
@@ -160,7 +160,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         event.wait(10)
         return write_snapshot(copied)
 
-    monkeypatch.setattr(background, "write_snapshot", write)
+    monkeypatch.setattr(snapshots, "write_snapshot", write)
     yield event
     event.set()
 
@@ -176,7 +176,7 @@ def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, held: Any) 
         threading.Timer(0.05, held.set).start()
         path = snapshot_path(decider.path)
         shutil.copy(decider.path, tmp_path / "copy.jsonl")
-        decider._writer.wait()
+        decider._snapshots.wait()
         shutil.copy(path, snapshot_path(tmp_path / "copy.jsonl"))
     assert held.begun == [10, 60]
     with Decider.open(tmp_path / "copy.jsonl") as again:
@@ -195,11 +195,11 @@ def test_a_snapshot_that_fails_stops_no_decision(
         raise ValueError("broken")
 
     decider = shop(tmp_path, snapshot_every=3)
-    monkeypatch.setattr(f"tpstream.serve.{'background' if name == 'write_snapshot' else 'decider'}.{name}", fail)
+    monkeypatch.setattr(snapshots, name, fail)
     for number in range(5):
         decider.decide(f"{number}", at=float(number))
-    decider._writer.wait()
-    decider._snapshot_every = None
+    decider._snapshots.wait()
+    decider._snapshots.every = None
     decider.close()
     assert "no snapshot" in capsys.readouterr().err
     with Decider.open(decider.path) as again:

@@ -242,7 +242,7 @@ class Events:
 
     def arrays(self) -> EventColumns:
         """The columns for compiled code; those with rows for pulls only are left out, that is, they have no rows."""
-        found = [None if COLUMN[name].per_pull else getattr(self, name) for name in EventColumns._fields]
+        found: list[Any] = [None if COLUMN[name].per_pull else getattr(self, name) for name in EventColumns._fields]
         return EventColumns(*(_no_rows()[place] if rows is None else rows for place, rows in enumerate(found)))
 
     def copy(self) -> "Events":

@@ -1,6 +1,6 @@
 """All that the events of a decider's log determine: the policy, what it was told, and the book of its pulls."""
 
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,26 @@ class LiveState:
             columns["probability"] = None if isnan(known) else float(known)
             columns["probabilities"] = json_numbers(chosen.probabilities)
         return columns
+
+    def facts(self) -> dict[str, Any]:
+        """How decisions are made and what was decided, as numbers and texts."""
+        book, steering, header = self.book, self.steering, self.header
+        arms = zip(header.arms, steering.open_arms, book.pulls_of, book.paid_of, strict=True)
+        return {
+            "policy": steering.choice.label,
+            "switch": None if steering.switch is None else header.arms[steering.switch],
+            "time": book.time if isfinite(book.time) else None,
+            "time_unit": header.time_unit,
+            "events": book.events,
+            "decisions": book.rounds,
+            "open": len(book.open),
+            "arms": [
+                {"name": name, "open": bool(is_open), "decisions": pulls, "credited": paid}
+                for name, is_open, pulls, paid in arms
+            ],
+            "kinds": dict(book.counts),
+            "keys": len(book.decisions) + len(book.deliveries),
+        }
 
     def change(self, change: Change, time: float) -> float:
         """Log a change, at this time if it can be then; the policy was told all before it."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tpstream.log.jsonl import encode_lines
 from tpstream.log.reader import read_log
 from tpstream.log.schema import DeciderSettings, Header
 from tpstream.model.errors import DeciderError, LogError, PolicyError
@@ -144,6 +145,18 @@ class NewLog:
 
 FREE = {"scenario", "policy", "kind", "parameters", "origin", "decider", "detail", "versions", "time_unit"}
 """What of a header is not compared with what is asked, or in another way."""
+
+
+def begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
+    """Write the header of a new log."""
+    lacking = [name for name in NEEDED if name not in given]
+    if lacking:
+        raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
+    header, choice = new.header(journal.path.stem, given["policy"])
+    state = LiveState(header, choice)
+    journal.append(encode_lines([header]))
+    journal.sync_folder()
+    return state, Recovery(0, 0, 0)
 
 
 def go_on(journal: Journal, new: NewLog, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:

@@ -404,7 +404,8 @@ async def _disconnected(receive: Receive) -> None:
 
 def _token_in_address(scope: Scope) -> bytes:
     """The token in the address of a page; nothing if there is none."""
-    return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0].encode()
+    query: str = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("token", [""])[0].encode()
 
 
 def _no_token() -> RefusedError:
