@@ -242,8 +242,9 @@ class Events:
 
     def arrays(self) -> EventColumns:
         """The columns for compiled code; those with rows for pulls only are left out, that is, they have no rows."""
-        found: list[Any] = [None if COLUMN[name].per_pull else getattr(self, name) for name in EventColumns._fields]
-        return EventColumns(*(_no_rows()[place] if rows is None else rows for place, rows in enumerate(found)))
+        found = [None if COLUMN[name].per_pull else getattr(self, name) for name in EventColumns._fields]
+        whole: list[Any] = [_no_rows()[place] if rows is None else rows for place, rows in enumerate(found)]
+        return EventColumns(*whole)
 
     def copy(self) -> "Events":
         """The same events in arrays of their own, in the types of the schema."""

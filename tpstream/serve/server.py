@@ -25,7 +25,8 @@ from tpstream.serve.metrics import Metrics
 from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
 from tpstream.serve.requests import Decide, Decision, Deliver
-from tpstream.serve.service import Served, Service
+from tpstream.serve.served import Served
+from tpstream.serve.service import Service
 from tpstream.serve.tuning import allow_files, new_loop, short_collections, short_turns
 from tpstream.serve.worker import Worker
 

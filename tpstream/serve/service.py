@@ -4,78 +4,28 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError, TpstreamError
-from tpstream.serve.access import Door, Headers, Hosts, Rate
-from tpstream.serve.bodies import DECIDE, SWITCH, decoded, deliveries
+from tpstream.serve.access import Door, Headers, Hosts
+from tpstream.serve.bodies import DECIDE, SWITCH, decoded, deliveries, read_body
 from tpstream.serve.config import Limits
-from tpstream.serve.metrics import CONTENT_TYPE, Metrics, exposition
+from tpstream.serve.metrics import CONTENT_TYPE, exposition
 from tpstream.serve.openapi import api_page, openapi
-from tpstream.serve.page import LogPage
 from tpstream.serve.requests import Reply, Request
 from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
-from tpstream.serve.worker import BusyError, StoppingError, Worker
+from tpstream.serve.served import Served, decider_facts
+from tpstream.serve.worker import BusyError, StoppingError
 from tpstream.view.live import live_html
 
 HTML = "text/html; charset=utf-8"
-
-
-class Settled(Protocol):
-    """What the service needs of a decider, besides what its worker does."""
-
-    @property
-    def header(self) -> Header:
-        """The header of its log."""
-
-    def state(self) -> dict[str, Any]:
-        """The numbers of the experiment."""
-
-    def switch(self, arm: str | None, *, reason: str) -> object:
-        """Decide for this arm from now on; None: let the policy decide."""
-
-
-@dataclass(frozen=True, eq=False)
-class Served:
-    """One experiment: its decider, and who may ask it how often."""
-
-    name: str
-    decider: Settled
-    worker: Worker
-    door: Door
-    rate: Rate
-    metrics: Metrics
-    page: LogPage
-
-
-def decider_facts(header: Header) -> dict[str, Any]:
-    """What a decider was opened with, by the names of the configuration."""
-    names = (
-        "kind",
-        "parameters",
-        "arms",
-        "span",
-        "window",
-        "groups",
-        "maxima",
-        "signed",
-        "seed",
-        "run",
-        "horizon",
-        "currency",
-    )
-    own = ("clock", "silence", "tolerance", "minimum_probability", "random_share")
-    found = {name: getattr(header, name) for name in names}
-    return found | {name: getattr(header.decider, name) for name in own}
 
 
 Action = Callable[[Served, "Call"], Awaitable[HTTPStatus]]
@@ -224,12 +174,12 @@ class Service:
         return self.experiments[name]
 
     async def _decide(self, experiment: Served, call: Call) -> HTTPStatus:
-        request = decoded(DECIDE, await self._body(call))
+        request = decoded(DECIDE, await read_body(call.headers, call.receive, self._limits.body))
         replies = await self._ask(experiment, [request])
         return await respond(call.send, *one_answer(replies[0]))
 
     async def _deliver(self, experiment: Served, call: Call) -> HTTPStatus:
-        body = await self._body(call)
+        body = await read_body(call.headers, call.receive, self._limits.body)
         found = deliveries(body)
         if not isinstance(found, list):
             replies = await self._ask(experiment, [found])
@@ -244,7 +194,7 @@ class Service:
         return await respond(call.send, *many_answers(replies))
 
     async def _switch(self, experiment: Served, call: Call) -> HTTPStatus:
-        found = decoded(SWITCH, await self._body(call))
+        found = decoded(SWITCH, await read_body(call.headers, call.receive, self._limits.body))
         try:
             await self._waited(
                 experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason))
@@ -333,42 +283,6 @@ class Service:
             ) from None
         except StoppingError:
             raise _stopping() from None
-
-    async def _body(self, call: Call) -> bytes:
-        """The body of a request, if it is JSON by its headers, and not too large."""
-        kind = call.headers.get(b"content-type", b"")
-        if kind.partition(b";")[0].strip().lower() != b"application/json":
-            raise RefusedError(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-                "the body is not said to be JSON",
-                "send Content-Type: application/json",
-            )
-        length = call.headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._limits.body:
-            raise self._too_large()
-        return await self._read(call.receive)
-
-    async def _read(self, receive: Receive) -> bytes:
-        """All parts of a body; its connection is closed if they do not arrive in time."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        while message.get("more_body", False):
-            if len(body) > self._limits.body:
-                raise self._too_large()
-            message = await receive()
-            body += message.get("body", b"")
-        if message["type"] == "http.disconnect":
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the body has no end", "send it whole", close=True)
-        if len(body) > self._limits.body:
-            raise self._too_large()
-        return body
-
-    def _too_large(self) -> RefusedError:
-        return RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has more than {self._limits.body:,} bytes",
-            "send several requests",
-        )
 
 
 class _Endpoint:
