@@ -17,6 +17,7 @@ from studies import KEYS
 from tpstream import Decider, Scenario, check_log, read_log, replay
 from tpstream.model.errors import ServiceError
 from tpstream.serve.client import Client
+from tpstream.serve.requests import Decision
 
 __all__ = ["tpstream"]
 Acknowledged = dict[str, Any]
@@ -31,10 +32,15 @@ def keep_asking(url: str, worker: int, first: int, told: Acknowledged, stopped: 
             try:
                 key = f"{worker}-{number}"
                 told[key] = client.decide(key)
-                client.deliver(told[key].token, 1.0, f"paid-{key}", part=1)
-                told[f"paid-{key}"] = told[key].token
+                client.deliver(told[key].token, worth(told[key]), f"paid-{key}", part=1)
+                told[f"paid-{key}"] = told[key]
             except ServiceError:
                 return
+
+
+def worth(decision: Decision) -> float:
+    """What a decision pays: one of the arms is better."""
+    return 1.0 + decision.arm
 
 
 def loaded(url: str, first: int, told: Acknowledged, stopped: threading.Event) -> list[threading.Thread]:
@@ -46,13 +52,13 @@ def loaded(url: str, first: int, told: Acknowledged, stopped: threading.Event) -
 
 
 LEARNING: dict[str, Any] = SHOP | {
-    "policy": "delayed-ucb1",
-    "maxima": [2.0, 2.0],
-    "groups": 1,
+    "policy": "tp-ucb-fr",
+    "maxima": [6.0, 6.0],
+    "groups": 3,
     "clock": "server",
     "snapshot_every": 50,
 }
-"""A policy whose decisions depend on all that came before, and snapshots that kills meet."""
+"""A policy that learns from each part, so that decisions depend on all before, and snapshots that kills meet."""
 
 
 def kill_again_and_again(folder: Path, kills: int, seed: int) -> str:
@@ -78,7 +84,7 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> str:
                 again = client.decide(key)
                 assert (again.repeated, again.arm, again.token) == (True, before.arm, before.token)
         paid = [key for key in told if key.startswith("paid")]
-        assert all(client.deliver(told[key], 1.0, key, part=1).repeated for key in paid)
+        assert all(client.deliver(told[key].token, worth(told[key]), key, part=1).repeated for key in paid)
         state = client.state()
         assert len(told) - len(paid) <= state["decisions"] <= len(told) - len(paid) + 4 * kills
         assert len(paid) <= state["kinds"]["partial"] <= len(paid) + 4 * kills
@@ -86,9 +92,9 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> str:
     assert len(told) > kills
     assert check_log(log).sound
     assert replay(log).equal
-    assert without_kills(log, folder / "whole") == [
-        event.arm for event in read_log(log).events() if event.kind == "pull"
-    ]
+    arms = [event.arm for event in read_log(log).events() if event.kind == "pull"]
+    assert set(arms) == {0, 1}
+    assert without_kills(log, folder / "whole") == arms
     return (
         f"{kills} kills, {snapshots} of them with a snapshot, {state['events']:,} events, {len(told):,} acknowledged: "
         f"none lost or doubled, {state['decisions'] + 1:,} decisions as without kills"
