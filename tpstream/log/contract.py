@@ -151,7 +151,11 @@ class Checker:
         place, fault = first_fault(self._rules, self._state, _columns(events))
         if not fault:
             return None
-        event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
+        event = {
+            name: rows[place : place + 1].tolist()[0]
+            for name, rows in events.columns().items()
+            if not COLUMN[name].per_pull
+        }
         if place:
             before = float(events.time[place - 1])
         text = TEXTS[fault].format_map(event | self._facts(event, before))
