@@ -13,6 +13,13 @@ ARMS = [{"name": name, "probability": chance} for name, chance in (("standard", 
 TRIAL = Scenario(name="t", horizon=80, span=2, rewards={"kind": "binary"}, arms=ARMS, drain=True)
 
 
+def test_replications_that_nobody_can_make(tpstream: Command, tmp_path: Path) -> None:
+    """They are refused before any is made."""
+    simulate(TRIAL, "uniform", log=tmp_path / "log.jsonl", log_detail="probabilities")
+    refused = tpstream("inference", "log.jsonl", "--replications", str(10**12))
+    assert (refused.code, "must be 1 to 1,000,000, got 1,000,000,000,000" in refused.err) == (2, True)
+
+
 def test_the_tables(tpstream: Command, tmp_path: Path) -> None:
     """Estimates and the test are printed, and in JSON are those of the functions."""
     path = tmp_path / "log.arrows"

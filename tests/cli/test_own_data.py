@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from command import Command, tpstream
 from shops import make_shop
+from tampering import write_lines
 
 from tpstream import import_log, read_log
 
@@ -75,8 +76,7 @@ def test_check(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> N
     for number in (40, 400):
         event = json.loads(lines[number])
         lines[number] = json.dumps({**event, "round": 10_000})
-    lines[-1] = json.dumps({"end": json.loads(lines[-1])["end"]})
-    (tmp_path / "bad.jsonl").write_text("\n".join(lines) + "\n")
+    write_lines(tmp_path / "bad.jsonl", [json.loads(line) for line in lines])
     bad = tpstream("check", "bad.jsonl", "--json")
     assert bad.code == 1
     assert [fault["line"] for fault in json.loads(bad.out)["faults"]] == [41, 401]

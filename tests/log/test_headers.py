@@ -31,6 +31,7 @@ BAD: dict[str, dict[str, Any]] = {
     "arms": {"arms": [], "means": [], "maxima": []},
     "arms of numbers": {"arms": [1, 2]},
     "groups": {"groups": 0},
+    "groups that do not divide the span": {"groups": 2},
     "window": {"window": -1.0},
     "sites": {"sites": [{}]},
     "origin": {"origin": "yesterday"},

@@ -122,13 +122,14 @@ def import_tables(
 def _write_guess(tables: "Tables", out: Path, *, force: bool) -> Path:
     """Write the guessed map beside the log."""
     from tpstream.model.errors import DataError
+    from tpstream.model.whole_files import write_whole
 
     path = out.with_name(f"{out.stem}.map.toml")
     if path.exists() and not force and not _is_guess(tables, path):
         raise DataError(f"{path}: there is a map already; use it with --map, or write it anew with --force")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tables.columns.text(), encoding="utf-8")
+        write_whole(path, tables.columns.text().encode())
     except OSError as error:
         raise DataError(f"{path}: cannot write the map: {error.strerror}; choose another place") from error
     return path

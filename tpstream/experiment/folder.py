@@ -7,7 +7,6 @@ Result files: tables of a study, the same to the last byte however the study was
 """
 
 import json
-import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_wo
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.names import csv_text
 from tpstream.model.notes import package_versions
-from tpstream.model.whole_files import read_whole
+from tpstream.model.whole_files import read_whole, write_whole
 from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote
 from tpstream.scenario.overrides import Labelled
@@ -253,13 +252,6 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
     commands = [*earlier, *wanted["commands"]]  # the last one is that whose result is shown
     grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
     return {**wanted, **grown}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there in whole or as it was before."""
-    partly = path.with_name(f".{path.name}.{os.getpid()}")
-    partly.write_bytes(content)
-    partly.replace(path)
 
 
 def result_files(folder: Path) -> list[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, WholenessCheck, damage_told
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
+from tpstream.log.guard import counted as counted_batches, guarded
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
@@ -90,14 +91,19 @@ class Log(Displayed):
 
     @property
     def complete(self) -> bool:
-        """Whether the run came to its end."""
-        return self.reader.end is not None
+        """Whether the run came to its end, and the log proves it by a SHA-256."""
+        return self.reader.complete
 
     @property
     def truncated(self) -> str | None:
-        """Where a log without an end marker ends: "cut after round 30 of 60 (seq 1234)"; None for a complete log."""
+        """Where a log without an end marker ends: "cut after round 30 of 60 (seq 1234)"; None for a complete log.
+
+        Of an end marker without a SHA-256 it is said that it proves nothing.
+        """
         if self.complete:
             return None
+        if self.reader.end is not None:
+            return "the end marker has no SHA-256: whether the log is whole is not known"
         last, rounds = self.reader.last, self.reader.last_round
         if self.header.decider is not None and last is not None:
             return f"goes on: {counted(rounds or 0, 'decision')} so far (seq {last})"
@@ -135,6 +141,20 @@ class Log(Displayed):
         """The events as arrays, batch by batch, for logs larger than memory."""
         for columns in self._read(COLUMN_NAMES, kinds):
             yield Events(**columns)
+
+    def counted(self, names: Sequence[str], *, as_written: bool = False) -> Iterator[Columns]:
+        """Some columns, batch by batch, whose arms, parts and pulls can be used as places in arrays.
+
+        Times and values are finite. `as_written`: of a sparse log, without the zeros that are put in.
+
+        Raises
+        ------
+        LogError
+            If a number is out of its range; `check_log` says which.
+        """
+        reader = self.reader.written or self.reader if as_written else self.reader
+        for columns in counted_batches(reader, self.path, _with_kind(names, always=True)):
+            yield {name: columns[name] for name in names if name in columns}
 
     def join(self, kinds: Sequence[Kind] | None = None) -> Events:
         """The events as arrays, all at once."""
@@ -255,32 +275,13 @@ class Log(Displayed):
         needed, reader = _with_kind(names, always=kinds is not None), self.reader
         if reader.written and kinds is not None and Kind.PARTIAL not in kinds and "seq" not in names:
             reader = reader.written  # the zeros of a sparse log would be left out again
-        check = self._begin_check()
-        try:
-            for columns in reader.batches(needed):
-                chosen = columns if kinds is None else _choose(columns, kinds)
-                yield {name: chosen[name] for name in names if name in chosen}
-            # Not before: whoever looks at the events has more to say about a damaged one.
-            self._finish(check)
-        finally:
-            if check is not None:
-                check.give_up()
+        for columns in reader.batches(needed):
+            chosen = columns if kinds is None else _choose(columns, kinds)
+            yield {name: chosen[name] for name in names if name in chosen}
 
     def verify(self) -> None:
         """Raise LogError if the file is not as it was written, by the SHA-256 in its end marker; looked at once."""
-        self._finish(self._begin_check())
-
-    def _begin_check(self) -> WholenessCheck | None:
-        """A check of the file that begins now; None if its end marker tells no SHA-256 or it was found to be whole."""
-        if self.reader.sha256 is None or "_whole" in vars(self):
-            return None
-        return WholenessCheck(self.path, self.reader.sha256)
-
-    def _finish(self, check: WholenessCheck | None) -> None:
-        """Wait for a check, and note that the file is whole."""
-        if check is not None:
-            check.finish()
-            vars(self)["_whole"] = True
+        self.reader.verify()
 
 
 def _with_kind(names: Sequence[str], *, always: bool = False) -> Sequence[str]:
@@ -362,7 +363,7 @@ def read_log(path: str | Path) -> Log:
             if start.startswith(format.magic):
                 with damage_told(path):
                     reader: FormatReader = load_object(f"tpstream.log.{name}:open_reader")(path)
-                return Log(path, name, _with_zeros(reader.guarded(path), path))
+                return Log(path, name, _with_zeros(guarded(reader, path), path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
     if start.startswith(b"ARROW1"):

@@ -185,6 +185,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return datetime.fromisoformat(self.origin), MICROSECONDS[self.time_unit]
 
+    def assumed_groups(self) -> int | None:
+        """The number of groups that the policy assumes, by its parameters; None if it is none that the span has."""
+        groups = self.parameters.get("groups")
+        if isinstance(groups, int) and 1 <= groups <= self.span and self.span % groups == 0:
+            return groups
+        return None
+
     def problem(self) -> Problem:
         """The problem that the policy was told, and the means."""
         return Problem(
@@ -270,6 +277,8 @@ def decode_header(path: Path, text: bytes) -> Header:
         if count != needed:
             of = "arms" if needed == len(header.arms) else "parts"
             raise LogError(f"{path}: header: there are {count} {name} for {needed} {of}; correct it")
+    if header.groups is not None and header.span % header.groups:
+        raise LogError(f"{path}: header: the span {header.span} is no multiple of {header.groups} groups; correct it")
     return header
 
 

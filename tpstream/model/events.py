@@ -283,6 +283,14 @@ def _no_rows() -> EventColumns:
     return EventColumns(*(COLUMN[name].empty(0) for name in EventColumns._fields))
 
 
+def schema_array(rows: NDArray[Any], column: Column) -> NDArray[Any]:
+    """The rows of a column in the one kind of array for which compiled code that reads logs is compiled.
+
+    It is contiguous, of the schema's type, and may be written to, as a choice of its rows may.
+    """
+    return np.require(rows, column.type, ("C", "W"))
+
+
 def pull_events(columns: Columns) -> Columns:
     """The columns of the events of pulls, each part once; `kind` and `value` must be among them.
 

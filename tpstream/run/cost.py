@@ -6,7 +6,6 @@ run/options.py).
 """
 
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf
@@ -17,6 +16,7 @@ import numpy as np
 
 from tpstream.analysis.regret import checkpoints
 from tpstream.model.errors import StudyError, TpstreamError
+from tpstream.model.memory import available_memory, size_text
 from tpstream.model.world import BLOCK, Purpose, Timing, open_stream
 from tpstream.policies.base import SharedPolicy
 from tpstream.run.options import RunOptions
@@ -128,29 +128,6 @@ def _log_bytes(scenario: Scenario, options: RunOptions) -> int:
     return events * PER_EVENT[form] + vectors * scenario.horizon * len(scenario.arms) * PER_NUMBER[form]
 
 
-def available_memory() -> float:
-    """Bytes that this process may still take: what the machine has free, the container's and the process's limits."""
-    lines = _lines(Path("/proc/meminfo"))
-    found = [inf, *(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))]
-    group = Path("/sys/fs/cgroup")
-    limit, used = (_lines(group / name) for name in ("memory.max", "memory.current"))
-    if limit and used and limit[0].isdecimal():
-        found.append(max(0.0, float(limit[0]) - float(used[0])))
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 (Windows has none)
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found += [] if most == resource.RLIM_INFINITY else [float(most)]
-    return min(found)
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text().splitlines()
-    except OSError:
-        return []
-
-
 def free_space(folder: Path) -> float:
     """Bytes that are free where a folder is, or is going to be."""
     there = next((one for one in (folder, *folder.resolve().parents) if one.exists()), None)
@@ -173,14 +150,3 @@ def check_cost(cost: Cost, options: RunOptions) -> None:
         raise StudyError(
             f"{cost.events:,.0f} events take some {cost.seconds / 86_400:,.0f} days; {SMALLER}, use more cores, {GO_ON}"
         )
-
-
-def size_text(bytes: float) -> str:
-    """A number of bytes as people write it.
-
-    Examples
-    --------
-    >>> size_text(2_345_678_901), size_text(12_300)
-    ('2.3 GB', '0.0 GB')
-    """
-    return f"{bytes / 1e9:,.1f} GB"
