@@ -25,13 +25,17 @@ function estimateText(one) {
   return one.interval ? `${text(one.mean)} (${text(one.interval[0])} to ${text(one.interval[1])})` : `${text(one.mean)} (one run: no interval)`;
 }
 function estimateTable(told) {
-  const names = [...new Set(told.estimates.flatMap((one) => Object.keys(one)))].filter((name) => name !== "policy" && name !== "runs");
+  const heading = (name) => `${name} (95 % interval)`;
+  const names = [...new Set(told.estimates.flatMap((one) => Object.keys(one)))].filter((name) => !["policy", "label", "runs"].includes(name));
+  if (told.estimates.some((one) => one.label !== one.policy)) {
+    return { head: ["design, setting or policy", "finished runs", ...names.map(heading)], rows: told.estimates.map((one) => [one.label, one.runs.toLocaleString("en"), ...names.map((name) => estimateText(one[name]))]) };
+  }
   const policies = [...new Set([...told.runs.map((one) => one.policy), ...told.estimates.map((one) => one.policy)])];
   const rows = policies.map((policy) => {
     const finished = told.estimates.find((one) => one.policy === policy), now = told.runs.find((one) => one.policy === policy);
     return [policy, ...(told.follows ? [] : [finished ? finished.runs.toLocaleString("en") : "0"]), ...names.map((name) => estimateText(finished && finished[name])), now ? `${now.run}, round ${now.round.toLocaleString("en")}` : "–", now ? short(now.regret) : "–"];
   });
-  return { head: ["policy", ...(told.follows ? [] : ["finished runs"]), ...names.map((name) => `${name} (95 % interval)`), "last run heard of", "its regret so far"], rows };
+  return { head: ["policy", ...(told.follows ? [] : ["finished runs"]), ...names.map(heading), "last run heard of", "its regret so far"], rows };
 }
 function buildLive() {
   const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" }), status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
