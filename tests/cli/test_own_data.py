@@ -1,6 +1,7 @@
 """The commands for data of one's own: what they print and write, and their exit codes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,15 +92,34 @@ def test_answer(tpstream: Command, tmp_path: Path) -> None:
     """It prints values beside what was paid so far, draws a figure, and gives JSON with the promised keys."""
     shop = make_shop(4000, seed=3)
     import_log(shop.offers, shop.payments, out=tmp_path / "shop.arrows", window="60d", currency="EUR")
-    shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A")
+    shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A", "--report", "shop.html")
     assert (shown.code, shown.err) == (0, "")
-    for text in ("closed", "in the end", "outstanding", "minus A", "leads", "EUR", "figure: shop.png", "no plan was"):
+    for text in (
+        "closed",
+        "in the end",
+        "outstanding",
+        "minus A",
+        "leads",
+        "EUR",
+        "figure: shop.png",
+        "report: shop.html",
+        "no plan was",
+    ):
         assert text in shown.out
+    report = (tmp_path / "shop.html").read_text("utf-8")
+    assert re.search(r"A decision for E pays [\d.]+ more than one for A, and the interval does not include 0\.", report)
     plan = ("--plan-until", "2025-12-31", "--alpha", "0.1")
     planned = json.loads(tpstream("answer", "shop.arrows", *plan, "--json").out)
     assert f"minus {planned['leader']}" in shown.out
     assert (planned["plan_until"], planned["alpha"], planned["notes"]) == ("2025-12-31", 0.1, [])
     assert "plan: looks up to 2025-12-31" in tpstream("answer", "shop.arrows", *plan).out
+    for text in (
+        "Which of 5 arms of shop.arrows pays most",
+        "tpstream answer shop.arrows",
+        "outstanding in all",
+        "<svg",
+    ):
+        assert text in report
     found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
     assert {"arms", "clear_since", "leader"} <= set(found)
     keys = "arm decisions open paid naive value low high outstanding outstanding_low outstanding_high best_probability"

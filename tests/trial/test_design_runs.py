@@ -285,6 +285,16 @@ def test_the_commands(file: Path, tmp_path: Path, tpstream: Command) -> None:
     found = json.loads(tpstream("calibrate", str(file), "--target", "type1=0.1", "--runs", "40", "--json").out)
     assert found["key"] == "trial.rules.superiority.threshold"
     assert found["confirmed"]["trials"] == 40
+    told = tpstream("calibrate", str(file), "--target", "type1=0.1", "--runs", "40", "--report", "threshold.html")
+    text = Path("threshold.html").read_text(encoding="utf-8")
+    assert f"In 40 fresh trials, which had no part in the search, type1 is {found['confirmed']['value']:.4f}" in text
+    for words in (
+        f"The threshold is {found['key']} = {found['value']:.6g}.",
+        "--target type1=0.1",
+        "2 arms, 60 rounds",
+    ):
+        assert words in text
+    assert "report: threshold.html" in told.out
     for wrong, line in (
         (["trial", str(file), "--on", "new"], "add --effect"),
         (["trial", str(file), "--effect", "x"], "is not a number"),

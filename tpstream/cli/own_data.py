@@ -8,7 +8,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
-from tpstream.cli.options import Figure, Force, OutputFlags, option
+from tpstream.cli.options import Figure, Force, OutputFlags, Report, option
 from tpstream.cli.output import pick, print_json, print_table, records
 from tpstream.cli.start import say
 
@@ -208,6 +208,7 @@ def answer(
         option("--assignment", "Whether how arms were assigned depended on outcomes (adaptive) or not (fixed)."),
     ] = "auto",
     figure: Figure = None,
+    report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Say which arm pays most in the end, by how much, since when that is clear, and what is outstanding.
@@ -223,6 +224,10 @@ def answer(
     found = answer_log(log, against=against, plan_until=plan_until, alpha=alpha, assignment=assignment)
     if figure is not None:
         found.plot(figure)
+    if report is not None:
+        from tpstream.experiment.answer_report import answer_report
+
+        answer_report(found).write(report)
     if output.as_json:
         names = ("log", "leader", "clear_since", "clear_reason", "needed", "plan_until", "alpha", "ages", "unit")
         differences = [row for table in found.comparisons() for row in records(table)]
@@ -232,69 +237,19 @@ def answer(
         return
     _show_answer(found)
     output.add("figure", figure)
+    output.add("report", report)
 
 
 def _show_answer(found: "Answer") -> None:
     """Print the table of arms, the differences, since when the lead is clear, and what is withheld or doubtful."""
+    from tpstream.experiment.answer_report import arm_rows, difference_rows, plan, remarks, verdict
     from tpstream.model.units import count_of
 
     currency = found.table.header.currency
-    rows = [
-        {
-            "arm": row["arm"],
-            "decisions": f"{row['decisions']:,}",
-            "closed": f"{row['closed']:,}",
-            "open": f"{row['open']:,}",
-            "paid so far": _with_interval(row["paid"], None, None),
-            "per decision": _with_interval(row["naive"], None, None),
-            "in the end": _with_interval(row["value"], row["low"], row["high"]),
-            "outstanding": _with_interval(row["outstanding"], row["outstanding_low"], row["outstanding_high"]),
-            "best": "" if row["best_probability"] is None else f"{row['best_probability']:.1%}",
-        }
-        for row in records(found.frame())
-    ]
     money = f" in {currency}" if currency else ""
     within = f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)"
-    print_table(rows, title=within if found.ages else f"what was paid so far{money}")
-    for table in found.comparisons():
-        differences = [
-            {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
-            for row in records(table)
-        ]
-        if differences:
-            print_table(differences)
-    if 0 < found.ages < found.table.periods:
-        whole = count_of(found.table.periods, found.unit)
-        say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
-    if found.clear_since is not None:
-        since = _date_text(found.clear_since)
-        say(f"{found.leader} leads; clear since {since}")
-    else:
-        more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
-        say(f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}")
-    say(f"plan: looks up to {_date_text(found.plan_until)}, with a chance of {found.alpha:g} of a lead without reason")
-    if any(one.weighted is not None for one in found.arms):
-        say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
-    for note in found.notes:
-        say(f"note: {note}")
-    for one in found.arms:
-        reason = one.columns()["reason"]
-        if reason is not None:
-            say(f"withheld for {one.arm}: {reason}")
-    for warning in found.warnings:
-        say(f"warning: {warning}")
-
-
-def _date_text(time: str | float) -> str:
-    """A date, or a number where times are numbers."""
-    return time if isinstance(time, str) else f"{time:g}"
-
-
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A number with its interval in brackets; empty if it is withheld."""
-    from tpstream.model.display import number_text
-
-    if value is None:
-        return ""
-    text = number_text(value)
-    return text if low is None or high is None else f"{text} ({number_text(low)} to {number_text(high)})"
+    print_table(arm_rows(found), title=within if found.ages else f"what was paid so far{money}")
+    for rows in difference_rows(found):
+        print_table(rows)
+    for text in (verdict(found), plan(found), *remarks(found)):
+        say(text)

@@ -270,7 +270,7 @@ def start_run(
 
         describe = partial(make_header, scenario, choice, world.seed, world.run)
         watched = options.live.watch(choice.label, world, describe)
-        reader = RecentBlocks(draws)
+        reader = DrawsReader(draws) if watched is None else RecentBlocks(draws)
     details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
     if trial is not None and options.log is not None and details != ("pulls",):
         details = ("indices", "probabilities") if "indices" in details else ("probabilities",)
