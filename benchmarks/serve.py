@@ -4,6 +4,9 @@ Usage: python benchmarks/serve.py [SECONDS] [CONNECTIONS] [FOLDER]. A service ru
 in the folder (by default this one), and is asked over the loopback address by this process: every connection decides,
 delivers what the decision paid, and so on. In turns with it, the same client asks an application of bare uvicorn that
 does nothing, and records of the same length are written and flushed (fdatasync) one by one.
+
+A decision pays for half a second, so that parts end, the policy learns and decisions are closed all the time; snapshots
+are taken in between.
 """
 
 import asyncio
@@ -40,9 +43,10 @@ policy = "group-thompson:groups=2"
 arms = ["A", "B", "C", "D"]
 span = 10
 window = 10
-unit = 3600
+unit = 0.05
 groups = 2
 maxima = [1.0, 1.0, 1.0, 1.0]
+snapshot_every = 20000
 """
 BARE = """
 import sys, uvicorn

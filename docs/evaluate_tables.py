@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from logged_worlds import CUSTOMERS, REFUNDS, SHARES, LoggedWorld
 
 from tpstream import evaluate
+from tpstream.twin.evaluation import LOGGED
 
 WORLDS = tuple(
     LoggedWorld(name, keys, share)
@@ -65,7 +66,9 @@ def cover(world: LoggedWorld, logs: int, learners: Sequence[str] = (), *, seed: 
         for policy in ("allocation", *learners):
             fixed = policy == "allocation"
             found = evaluate(path, None if fixed else policy, allocation=ALLOCATION if fixed else None, twin=False)
-            for one in found.estimates[:-1]:
+            for one in found.estimates:
+                if one.estimator == LOGGED:
+                    continue
                 values = (one.value, one.low, one.high, one.error, one.naive)
                 rows.setdefault((policy, one.estimator), []).append(values)
     truths = {policy: world.truth(policy, min(SHARES), 2 * logs, seed + 1) for policy in learners}

@@ -5,17 +5,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from open_worlds import END, PaymentWorld, draw_arm, make_table
+from open_worlds import END, DrawnArm, PaymentWorld, draw_arm, make_table
 from scipy import stats
 from shops import make_shop
 
 from tpstream import Answer, Scenario, adaptive_estimates, answer, import_log, simulate
-from tpstream.analysis.age_tables import read_ages
+from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.boundaries import boundaries
-from tpstream.analysis.leads import best_probabilities, clear_from, lead_courses
+from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_from, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
+from tpstream.analysis.open_values import ArmAges
 from tpstream.log.writer import convert
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import DataError, LogError
 
 
@@ -122,6 +124,15 @@ def test_best_probabilities() -> None:
     assert best_probabilities(values, errors).tolist() == pytest.approx(expected.tolist(), abs=0.005)
 
 
+def test_best_of_correlated_estimates() -> None:
+    """They are the shares of draws with this covariance in which each is the largest."""
+    random = np.random.default_rng(3)
+    errors, values = random.normal(size=(3, 50)) / 50, np.array([0.1, 0.2, 0.15])
+    errors[1] += errors[0]
+    draws = random.multivariate_normal(values, errors @ errors.T, 200_000).argmax(axis=1)
+    assert best_of_correlated(values, errors).tolist() == pytest.approx(np.bincount(draws) / 200_000, abs=0.005)
+
+
 def test_dates() -> None:
     """A time at the end of a day is that day; a plan lasts to the end of its day; numbers stay numbers."""
     assert as_date("2024-03-01T00:00:00", "day", 2.0) == "2024-03-02"
@@ -132,7 +143,9 @@ def test_dates() -> None:
         as_time("2024-03-01T00:00:00", "day", "soon")
 
 
-def small_log(folder: Path, amounts: list[float], chances: list[float] | None = None, days: int = 100) -> Path:
+def small_log(
+    folder: Path, amounts: list[float], chances: list[float] | None = None, days: int = 100, **options: str
+) -> Path:
     """A log of one arm 'x' with these amounts, one for each decision (0: none), and an arm 'y' that pays 1 each."""
     count = len(amounts)
     made = np.arange(2 * count) * days / (2 * count)
@@ -143,7 +156,7 @@ def small_log(folder: Path, amounts: list[float], chances: list[float] | None = 
         {"id": np.arange(2 * count), "time": made + 1.5, "amount": np.ravel([[x, 1.0] for x in amounts])}
     )
     path = folder / "log.arrows"
-    import_log(offers, paid[paid["amount"] != 0], out=path, window=5, until=days, force=True)
+    import_log(offers, paid[paid["amount"] != 0], out=path, window=5, until=days, force=True, **options)
     return path
 
 
@@ -173,9 +186,28 @@ def test_learning_policies(tmp_path: Path) -> None:
     learning = answer(tmp_path / "learning.arrows")
     assert learning.frame()["low"].isna().all()
     assert "learns from outcomes" in str(learning.clear_reason)
-    chances = list(np.linspace(0.3, 0.7, 400))
-    path = small_log(tmp_path, [1.0 + k % 2 for k in range(200)], chances)
-    assert "different values, as those of a learning policy" in str(answer(path).clear_reason)
+    simulate(scenario, "permuted-blocks", log=tmp_path / "blocks.arrows")
+    assert answer(tmp_path / "blocks.arrows").frame()["low"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("chances", "reason"),
+    [
+        (np.linspace(0.3, 0.7, 400), "'x' change (200 different values)"),
+        (np.where(np.arange(400) < 200, 0.9, 0.1), "'x' change (2 different values)"),
+        (np.ones(400), "'x' was always chosen with probability 1"),
+    ],
+    ids=["many values", "epsilon-greedy", "greedy"],
+)
+def test_imported_logs_of_learning_policies(tmp_path: Path, chances: Floats, reason: str) -> None:
+    """Probabilities that change, or are always 1, may be those of a learning policy, unless that is denied."""
+    amounts = [1.0 + k % 2 for k in range(200)]
+    path = small_log(tmp_path, amounts, chances.tolist())
+    found = answer(path)
+    assert reason in str(found.clear_reason)
+    assert "--assignment fixed" in str(found.clear_reason)
+    assert found.frame()["low"].isna().all()
+    assert answer(small_log(tmp_path, amounts, chances.tolist(), assignment="random")).leader == "x"
     assert answer(path, assignment="fixed").leader == "x"
     assert not answer(path, assignment="fixed").frame()["low"].isna().any()
     assert answer(path, assignment="adaptive").clear_since is None
@@ -195,8 +227,12 @@ def test_learning_policies_with_probabilities(tmp_path: Path) -> None:
         assert row["reason"].startswith("outstanding: epsilon-greedy")
     assert found.leader == "b"
     assert found.frame()["best_probability"].sum() == pytest.approx(1.0)
-    assert found.differences()["low"].notna().all()
     assert found.clear_since is None
+    (row,) = found.differences().to_dict("records")
+    expected = adaptive_estimates(path, control="b").find("a", weights="two-point", against="b")
+    assert (row["difference"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
+    chance = stats.norm.cdf(expected.value / expected.error)
+    assert found.frame()["best_probability"].tolist() == pytest.approx([chance, 1 - chance])
 
 
 def test_a_run(tmp_path: Path) -> None:
@@ -266,6 +302,36 @@ def test_payments_that_end_before_the_cut(tmp_path: Path) -> None:
         log = import_log(offers, payments, out=tmp_path / "a.arrows", force=True, **options)
         found = find_warnings(read_ages(log), 6)
         assert any("before the data cut" in one for one in found) == is_warned, (until, found)
+
+
+def moved(random: np.random.Generator, late: float) -> AgeTable:
+    """An arm of which older decisions pay at ages from Beta(1, 4) times 60, newer ones from Beta(1, late); as much."""
+    made = np.sort(random.random(6000) * END)
+    row = np.flatnonzero(random.random(6000) < 0.3)
+    age = 60 * random.beta(1.0, np.where(row < 3000, 4.0, late))
+    row, age = row[made[row] + age <= END], age[made[row] + age <= END]
+    observed = np.minimum(np.floor(END - made), 60).astype(np.int64)
+    arm = ArmAges(made, observed, row, np.floor(age).astype(np.int64), random.lognormal(3, 0.8, len(row)), 60)
+    return make_table(DrawnArm(arm, made[row] + age, 0.0))
+
+
+def test_delays_that_moved() -> None:
+    """A delay that changed is warned of, though as much is paid in the end; without a change there are few alarms."""
+    random = np.random.default_rng(9)
+    assert any("newer decisions" in one for one in find_warnings(moved(random, 1.4), 60))
+    assert sum(bool(find_warnings(moved(random, 4.0), 60)) for _ in range(200)) <= 2
+
+
+def test_no_alarm_where_no_payments_are_expected(tmp_path: Path) -> None:
+    """A cut a whole window after the last decision is no sign that payments are missing."""
+    random, count = np.random.default_rng(1), 3000
+    made = np.sort(random.random(count) * 180)
+    offers = pd.DataFrame({"id": np.arange(count), "time": made, "arm": "x"})
+    payments = pd.DataFrame({"id": np.arange(count), "time": made + 60 * random.beta(1, 4, count), "amount": 1.0})
+    log = import_log(offers, payments, out=tmp_path / "a.arrows", window=60, until=240)
+    assert not find_warnings(read_ages(log), 60)
+    early = import_log(offers, payments[payments["time"] < 150], out=tmp_path / "b.arrows", window=60, until=180)
+    assert any("before the data cut" in one for one in find_warnings(read_ages(early), 60))
 
 
 def test_no_false_alarm_by_later_payments() -> None:

@@ -1,11 +1,13 @@
 """The commands for data of one's own: what they print and write, and their exit codes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from command import Command, tpstream
 from shops import make_shop
+from tampering import write_lines
 
 from tpstream import import_log, read_log
 
@@ -75,8 +77,7 @@ def test_check(tpstream: Command, files: tuple[Path, Path], tmp_path: Path) -> N
     for number in (40, 400):
         event = json.loads(lines[number])
         lines[number] = json.dumps({**event, "round": 10_000})
-    lines[-1] = json.dumps({"end": json.loads(lines[-1])["end"]})
-    (tmp_path / "bad.jsonl").write_text("\n".join(lines) + "\n")
+    write_lines(tmp_path / "bad.jsonl", [json.loads(line) for line in lines])
     bad = tpstream("check", "bad.jsonl", "--json")
     assert bad.code == 1
     assert [fault["line"] for fault in json.loads(bad.out)["faults"]] == [41, 401]
@@ -91,10 +92,34 @@ def test_answer(tpstream: Command, tmp_path: Path) -> None:
     """It prints values beside what was paid so far, draws a figure, and gives JSON with the promised keys."""
     shop = make_shop(4000, seed=3)
     import_log(shop.offers, shop.payments, out=tmp_path / "shop.arrows", window="60d", currency="EUR")
-    shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A")
+    shown = tpstream("answer", "shop.arrows", "--figure", "shop.png", "--against", "A", "--report", "shop.html")
     assert (shown.code, shown.err) == (0, "")
-    for text in ("in the end", "outstanding", "minus A", "leads", "EUR", "figure: shop.png"):
+    for text in (
+        "closed",
+        "in the end",
+        "outstanding",
+        "minus A",
+        "leads",
+        "EUR",
+        "figure: shop.png",
+        "report: shop.html",
+        "no plan was",
+    ):
         assert text in shown.out
+    report = (tmp_path / "shop.html").read_text("utf-8")
+    assert re.search(r"A decision for E pays [\d.]+ more than one for A, and the interval does not include 0\.", report)
+    plan = ("--plan-until", "2025-12-31", "--alpha", "0.1")
+    planned = json.loads(tpstream("answer", "shop.arrows", *plan, "--json").out)
+    assert f"minus {planned['leader']}" in shown.out
+    assert (planned["plan_until"], planned["alpha"], planned["notes"]) == ("2025-12-31", 0.1, [])
+    assert "plan: looks up to 2025-12-31" in tpstream("answer", "shop.arrows", *plan).out
+    for text in (
+        "Which of 5 arms of shop.arrows pays most",
+        "tpstream answer shop.arrows",
+        "outstanding in all",
+        "<svg",
+    ):
+        assert text in report
     found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
     assert {"arms", "clear_since", "leader"} <= set(found)
     keys = "arm decisions open paid naive value low high outstanding outstanding_low outstanding_high best_probability"

@@ -13,10 +13,11 @@ from subprocess import PIPE
 
 import numpy as np
 import pytest
+import simpy
 from studies import TOML
 
 from tpstream.cli import app
-from tpstream.cli.start import Interruptions, main
+from tpstream.cli.start import Interruption, Interruptions, main
 
 MAIN = "from tpstream.cli.start import main; main()"
 TRIES = 50
@@ -73,6 +74,23 @@ def test_an_interruption_that_gets_lost_is_sent_again(
     del caught
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert "ignored" not in capfd.readouterr().err
+
+
+def test_a_copy_of_an_interruption() -> None:
+    """SimPy raises a copy of what a process raises, made of its type and its arguments: an interruption, too."""
+    environment = simpy.Environment()
+
+    def process() -> Iterator[simpy.Event]:
+        yield environment.timeout(1)
+        interrupt()
+
+    with Interruptions() as interruptions:
+        environment.process(process())
+        with pytest.raises(Interruption) as caught:
+            environment.run()
+        interruptions.over = True
+    assert caught.value.args == (interruptions,)
+    Interruption.__new__(Interruption).__del__()  # an unfinished one tells nobody
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

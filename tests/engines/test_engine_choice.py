@@ -15,9 +15,11 @@ from studies import small
 from tpstream import simulate
 from tpstream.engines import compiled_engine, engine as selection
 from tpstream.engines.compiled_engine import note_memory
+from tpstream.engines.compiled_real_room import RealRoom
 from tpstream.engines.engine import obstacle, select
 from tpstream.model.errors import EngineError
 from tpstream.model.notes import NOTES, VERBOSE, logger
+from tpstream.model.world import BLOCK, World
 from tpstream.policies import POLICIES, loader
 from tpstream.policies.base import Parameters, PythonPolicy
 from tpstream.scenario.plugins import REGISTRIES
@@ -160,6 +162,37 @@ def test_large_blocks_are_told_before_they_are_taken(
     told = [line for line in capsys.readouterr().err.splitlines() if "blocks of rewards" in line]
     assert len(told) == 1
     assert 'sum="3 arms x 256 pulls x span 6 x 8 bytes"' in told[0]
+    simulate(small(delays=[{"kind": "constant", "lag": 1}]), "tp-ucb-fr")
+    assert 'sum="3 arms x 256 pulls x span 6 x 17 bytes"' in capsys.readouterr().err
     with pytest.raises(EngineError, match=r"take 2,048,000\.0 GB \(1,000,000 arms x 256 pulls x span 1,000,000 x 8"):
-        note_memory(10**6, 10**6)
+        note_memory(10**6, 10**6, 8)
     note_memory.cache_clear()
+
+
+class Room(RealRoom):
+    """The memory of a world at real-valued times, before the first round."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.memory = self._make_memory()
+
+
+SAMPLED = {"kind": "lognormal", "median": 1.0, "sigma": 0.5}
+CALENDAR = {"kind": "reporting", "every": 2.5}
+MEMORY: dict[str, list[dict[str, Any]]] = {
+    "none": [],
+    "sampled": [SAMPLED, {"kind": "missing", "p": 0.1}],
+    "calendar": [CALENDAR],
+    "later": [SAMPLED, CALENDAR, SAMPLED, {"kind": "missing", "p": 0.1}],
+    "queues": [CALENDAR, LAB, SAMPLED, LAB],
+}
+
+
+@pytest.mark.parametrize("name", MEMORY)
+def test_the_memory_that_is_told_is_that_of_the_blocks(name: str) -> None:
+    """All arrays of blocks together take as many bytes for each part as the timing says, whatever the stages."""
+    world = small(delays=MEMORY[name], arrivals=POISSON["arrivals"], resources={"lab": 2}).build_world(1, 0)
+    memory = Room(world).memory
+    blocks = [array.nbytes for array in memory if isinstance(array, np.ndarray) and array.shape[1:2] == (BLOCK,)]
+    parts = world.problem.arms * BLOCK * world.problem.span
+    assert sum(blocks) - memory.totals.nbytes == parts * world.timing.bytes_per_part

@@ -38,6 +38,8 @@ SEVERAL = st.data()
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 MANY = 40 if INTERPRETED else {"search": 5000}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 150)
 """Examples of each search: fewer as plain Python, more in `make verify`."""
+AT_REAL_TIMES = MANY if INTERPRETED else max(MANY, 500)
+"""Worlds at real-valued times with stages in any order: as many as this search promises (one policy, compiled once)."""
 HEARING = {
     "all": tuple(HANDLERS),
     "groups": ("on_pull", "on_received", "on_group", "on_closed"),
@@ -99,7 +101,7 @@ def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject
 
 
 @pytest.mark.slow
-@settings(max_examples=MANY)
+@settings(max_examples=AT_REAL_TIMES)
 @given(real_worlds())
 def test_engines_agree_at_real_times(world: World) -> None:
     """Every event, every call of a policy and its replay are the same in both engines, with stages in any order.

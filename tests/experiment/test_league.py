@@ -22,6 +22,23 @@ def found() -> League:
     return league([small(name="one", horizon=200), small(name="two", horizon=150, span=6)], POLICIES, runs=6)
 
 
+def test_worlds_have_their_folders_in_that_of_the_league(tmp_path: Path, tpstream: Command) -> None:
+    """Neither the name of a scenario nor what league.json says leads to another folder."""
+    with pytest.raises(TpstreamError, match=r"no folder in it can be named after the world '\.\.'"):
+        league([small(name="..")], ["ucb1"], runs=1, folder=tmp_path / "league")
+    league([small(name="outside")], ["ucb1"], runs=1, folder=tmp_path)
+    (tmp_path / "league").mkdir()
+    about = json.loads((tmp_path / "league.json").read_text()) | {"worlds": ["../outside"]}
+    for text, said in (
+        (json.dumps(about), "no folder in it"),
+        ("[" * 5000, "cannot be read"),
+        ("{}", "cannot be read"),
+    ):
+        (tmp_path / "league/league.json").write_text(text)
+        shown = tpstream("show", tmp_path / "league")
+        assert (shown.code, shown.out, said in shown.err) == (2, "", True)
+
+
 def test_every_policy_in_every_world(found: League) -> None:
     """There is a cell for each world and policy, fixed randomisation among them."""
     cells = found.cells()

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from tampering import write_lines
 
 from tpstream import Scenario, check_log, import_log, simulate
 from tpstream.log.writer import convert
@@ -38,11 +39,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Lines:
 
 
 def check(folder: Path, lines: Lines) -> list[str]:
-    """The faults of these lines, whose end tells no SHA-256."""
-    path = folder / "changed.jsonl"
-    *before, end = lines
-    end = {key: value for key, value in end.items() if key != "sha256"}
-    path.write_text("".join(json.dumps(line) + "\n" for line in [*before, end]))
+    """The faults of these lines, whose end tells their SHA-256."""
+    path = write_lines(folder / "changed.jsonl", lines)
     return [str(fault) for fault in check_log(path).faults]
 
 

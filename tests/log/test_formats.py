@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, logs, make_events, make_header, split, write_log
 from studies import small
+from tampering import write_lines
 
 from tpstream import compare, simulate
 from tpstream.log.contract import Checker
@@ -66,7 +67,7 @@ def test_conversion_keeps_a_wrong_count(tmp_path: Path) -> None:
     """A foreign log whose end counts an event that is not there says the same in another format."""
     write_log(tmp_path / "a.jsonl", make_header(), [make_events(20)])
     lines = (tmp_path / "a.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "a.jsonl").write_bytes(b"".join([*lines[:5], *lines[6:-1], b'{"end":20}\n']))
+    write_lines(tmp_path / "a.jsonl", [json.loads(line) for line in [*lines[:5], *lines[6:]]])
     convert(tmp_path / "a.jsonl", tmp_path / "b.arrows")
     convert(tmp_path / "b.arrows", tmp_path / "c.jsonl")
     *events, end = (tmp_path / "c.jsonl").read_bytes().splitlines(keepends=True)

@@ -1,9 +1,11 @@
 """The reader: chosen columns and kinds, tables, folders, and what it says of files that are no whole logs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -61,6 +63,30 @@ def test_frame_of_some_columns(tmp_path: Path, format: str) -> None:
     table = log.frame(["arm", "indices"], [Kind.PULL])
     assert (list(table), table["arm"].tolist()) == (["arm", "indices"], [0, 1, 0, 1])
     assert all(row.shape == (2,) for row in table["indices"])
+
+
+@pytest.mark.parametrize(
+    ("origin", "unit", "first"),
+    [
+        ("2024-02-28T00:00:00", "day", "2024-02-29 00:00:00"),
+        ("2024-02-28T12:00:00", "hour", "2024-02-28 13:00:00"),
+        ("2024-02-28T00:00:00+02:00", "week", "2024-03-06 00:00:00+02:00"),
+    ],
+)
+def test_the_table_has_dates_where_the_header_has_an_origin(tmp_path: Path, origin: str, unit: str, first: str) -> None:
+    """The date of an event is the origin plus its time; a time that is too late for a date has none."""
+    header = msgspec.structs.replace(make_header(), origin=origin, time_unit=unit)
+    log = write_log(tmp_path / "log.arrows", header, [replace(make_events(2), time=np.array([1.0, 1e12]))])
+    table = log.frame()
+    assert (list(table)[-1], str(table["date"][0]), table["date"].isna().tolist()) == ("date", first, [False, True])
+    assert (list(log.frame(["date"])), list(log.frame(["pull"]))) == (["date"], ["pull"])
+
+
+@pytest.mark.parametrize("keys", [{}, {"origin": "2024-02-28"}, {"origin": "2024-02-28", "time_unit": "month"}])
+def test_the_table_has_no_dates_elsewhere(tmp_path: Path, keys: dict[str, str]) -> None:
+    """Without an origin, or with a unit of no fixed length, there is no such column."""
+    log = write_log(tmp_path / "log.arrows", msgspec.structs.replace(make_header(), **keys), [make_events(2)])
+    assert "date" not in log.frame()
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -1,6 +1,7 @@
 """Sparse logs: a part without an event paid nothing, and reading puts its event in."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,14 +13,37 @@ from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, write_log
 from strategies import arrival_tables, delay_tables
 from studies import small
+from tampering import write_lines
 
-from tpstream import Scenario, diagnose, log_regret, read_log, replay, simulate
+from tpstream import Scenario, check_log, diagnose, log_regret, read_log, replay, simulate
 from tpstream.log import sparse
 from tpstream.log.reader import Log
 from tpstream.log.writer import convert
+from tpstream.model import memory
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN_NAMES, Events, Kind
 from tpstream.replay.audit import audited
+
+
+def check_or_raise(path: Path) -> None:
+    """A check, which tells what stopped it as a fault."""
+    raise LogError(str(check_log(path).faults[-1]))
+
+
+@pytest.mark.parametrize(
+    "use", [replay, check_or_raise, diagnose, lambda path: convert(path, "copy.jsonl", sparse=False)]
+)
+def test_what_is_known_of_pulls_has_room(
+    use: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of many pulls with a large span is refused with the numbers before memory is taken for it."""
+    monkeypatch.chdir(tmp_path)
+    scenario = small(horizon=30, span=600, window=40.0, delays=[{"kind": "geometric", "p": 0.5}])
+    simulate(scenario, "uniform", log=tmp_path / "dense.jsonl")
+    convert(tmp_path / "dense.jsonl", tmp_path / "run.jsonl", sparse=True)
+    monkeypatch.setattr(memory, "MOST_ROOM", 1000)
+    with pytest.raises(LogError, match=r"\d+ (open )?pulls of 600 parts take 0.0 GB, and 0.0 GB are the most"):
+        use(tmp_path / "run.jsonl")
 
 
 @st.composite
@@ -165,8 +189,7 @@ def shop_log(path: Path, *, sparse: bool = True, end: bool = True, drop: int | N
     if drop is not None:
         del lines[drop + 1]
     lines += [{"end": len(lines) - 1}] if end else []
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return read_log(path)
+    return read_log(write_lines(path, lines))
 
 
 def check(log: Log) -> None:
@@ -232,8 +255,8 @@ def test_the_page_shows_what_is_read(tmp_path: Path) -> None:
     text = page("log-format.md").partition("## Sparse logs")[2].partition("## Events")[0]
     shop_log(tmp_path / "shop.jsonl")
     header = (tmp_path / "shop.jsonl").read_text().partition("\n")[0]
-    (tmp_path / "page.jsonl").write_text(header + "\n" + text.partition("```json\n")[2].partition("```")[0])
-    log = read_log(tmp_path / "page.jsonl")
+    lines = [header, *text.partition("```json\n")[2].partition("```")[0].splitlines()]
+    log = read_log(write_lines(tmp_path / "page.jsonl", [json.loads(line) for line in lines]))
     check(log)
     rows = [[cell.strip() for cell in line.split("|")[1:9]] for line in text.splitlines() if line.startswith("| ")]
     shown = log.frame().astype({"kind": str}).map(lambda cell: cell if isinstance(cell, str) else f"{cell:g}")

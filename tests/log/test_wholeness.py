@@ -1,21 +1,28 @@
 """What a log proves of itself: damage to a complete log is found, and damaged buffers are never followed."""
 
 import hashlib
+import json
+import math
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, make_events, make_header, write_log
+from studies import KEYS
 
+from tpstream import Scenario, answer, check_log, diagnose, log_regret, replay, simulate
+from tpstream.analysis.endpoints import read_endpoints
 from tpstream.log import arrow_messages
 from tpstream.log.arrow import END, HEADER, make_schema
 from tpstream.log.reader import Log, read_log
+from tpstream.log.schema import DeciderSettings
 from tpstream.log.writer import convert
 from tpstream.model.errors import LogError
 
@@ -58,6 +65,32 @@ def test_an_event_that_nobody_checks(tmp_path: Path) -> None:
         read(path)
 
 
+COMMANDS = {
+    "regret": log_regret,
+    "diagnosis": diagnose,
+    "page": lambda path: read_log(path).view(),
+    "answer": answer,
+    "replay": replay,
+    "endpoints": lambda path: read_endpoints(read_log(path)),
+    "frame": lambda path: read_log(path).frame(),
+}
+"""Ways in which a log is used."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_whoever_reads_it_finds_out(tmp_path: Path, name: str) -> None:
+    """What keeps every rule and is not what was written: a digit of the time of a late part."""
+    timing = {"arrivals": {"kind": "poisson", "rate": 1.0}, "delays": [{"kind": "geometric", "p": 0.3}], "window": 8.0}
+    simulate(Scenario(**KEYS | {"horizon": 20} | timing), "uniform", log=tmp_path / "run.jsonl")
+    lines = (tmp_path / "run.jsonl").read_bytes().splitlines(keepends=True)
+    late = [number for number, line in enumerate(lines) if b'"kind":"late"' in line][-1]
+    value = json.loads(lines[late])["value"]
+    lines[late] = lines[late].replace(json.dumps(value).encode(), json.dumps(value + 1).encode())
+    (tmp_path / "run.jsonl").write_bytes(b"".join(lines))
+    with pytest.raises(LogError, match=r"has not the SHA-256 that its end marker tells"):
+        COMMANDS[name](tmp_path / "run.jsonl")
+
+
 def test_a_conversion_computes_it_anew(whole: Log, tmp_path: Path) -> None:
     """A converted log is whole by itself."""
     for format in FORMATS:
@@ -66,12 +99,20 @@ def test_a_conversion_computes_it_anew(whole: Log, tmp_path: Path) -> None:
         assert bits(copy.join()) == bits(EVENTS)
 
 
-def test_a_log_without_it_is_read(tmp_path: Path) -> None:
-    """A log of another program, or of an older version, tells only how many events there are."""
-    path = write_log(tmp_path / "log.jsonl", make_header(), [EVENTS]).path
-    *lines, _ = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines, b'{"end": 40}\n']))
-    assert (read(path).complete, read(path).reader.sha256) == (True, None)
+def test_an_end_without_it_proves_nothing(tmp_path: Path) -> None:
+    """A log that was cut and given another end is read, but not taken for a complete one, nor is its conversion."""
+    scenario = Scenario(**KEYS | {"horizon": 20, "arrivals": {"kind": "poisson", "rate": 2.0}})
+    simulate(scenario, "uniform", log=tmp_path / "run.jsonl")
+    header, *events, _ = (tmp_path / "run.jsonl").read_bytes().splitlines()
+    place = next(number for number, event in enumerate(events) if b'"kind":"pull","round":11,' in event)
+    for kept in (place, 0):
+        path = tmp_path / f"cut-{kept}.jsonl"
+        path.write_bytes(b"\n".join([header, *events[:kept], b'{"end": %d}' % kept]) + b"\n")
+        note = "the end marker has no SHA-256: whether the log is whole is not known"
+        assert (read(path).complete, read(path).truncated) == (False, note)
+        assert note in replay(path).notes
+        assert "its end has no SHA-256" in str(check_log(path).faults[-1])
+        assert not convert(path, tmp_path / f"copy-{kept}.arrows").complete
 
 
 def arrow_log(path: Path, batches: list[Any], compression: str | None = "zstd") -> Path:
@@ -120,6 +161,75 @@ def test_offsets_that_point_outside(tmp_path: Path) -> None:
     path.write_bytes(data.replace(offsets, struct.pack("<3i", 0, 2, 2**30)))
     with pytest.raises(LogError, match="batch 1 is damaged"):
         read(path)
+
+
+def test_a_column_that_claims_to_be_empty(tmp_path: Path) -> None:
+    """Texts whose offsets lead outside are refused, also if their column claims to have no value at all."""
+    decider = DeciderSettings(identity="ab", clock="caller", silence="wait")
+    schema = make_schema(msgspec.structs.replace(make_header(), decider=decider), pa.field("step", pa.int32()))
+    path = arrow_log(tmp_path / "log.arrows", [batch_of(schema, 4, key=pa.array(["a", "bc", None, "d"]))], None)
+    data = path.read_bytes()
+    for old, new in (
+        (struct.pack("<qq", 4, 1), struct.pack("<qq", 4, 4)),
+        *[(struct.pack("<5i", 0, 1, 3, 3, 4), struct.pack("<5i", 0, 1, 2**30, 3, 4))],
+    ):
+        assert data.count(old) == 1
+        data = data.replace(old, new)
+    path.write_bytes(data)
+    with pytest.raises(LogError, match="batch 1 is damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("first", ["there", "absent"])
+def test_columns_that_only_some_batches_have(tmp_path: Path, first: str) -> None:
+    """Indices for some pulls and not for others are refused wherever they are, and not only within a batch."""
+    schema = make_schema(make_header(), pa.field("step", pa.int32(), nullable=False))
+    kind = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3, np.int8)), pa.array(["pull", "partial"]))
+    there = batch_of(schema, 3, kind=kind, indices=pa.array([[1.0, 2.0]] * 3))
+    absent = batch_of(schema, 3, kind=kind)
+    path = arrow_log(tmp_path / "log.arrows", [there, absent] if first == "there" else [absent, there])
+    with pytest.raises(LogError, match="indices are given for some pulls and not for others"):
+        convert(path, tmp_path / "copy.jsonl")
+
+
+def test_batches_without_pulls(tmp_path: Path) -> None:
+    """A batch in which nothing was decided needs no indices."""
+    schema = make_schema(make_header(), pa.field("step", pa.int32(), nullable=False))
+    kind = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3, np.int8)), pa.array(["pull", "partial"]))
+    there, without = batch_of(schema, 3, kind=kind, indices=pa.array([[1.0, 2.0]] * 3)), batch_of(schema, 3)
+    path = arrow_log(tmp_path / "log.arrows", [without, there, without, there])
+    assert read_log(path).columns(["indices"])["indices"].shape == (6, 2)
+
+
+def test_a_column_of_which_the_header_says_nothing(tmp_path: Path) -> None:
+    """It is refused for all who read it, and not first where a copy is written."""
+    header = msgspec.structs.replace(make_header(), scenario={"reveal": "positive"})
+    schema = make_schema(header, pa.field("step", pa.int32(), nullable=False))
+    schema = schema.with_metadata({HEADER: msgspec.json.encode(make_header())})
+    path = arrow_log(tmp_path / "log.arrows", [batch_of(schema, 3, shown=pa.array([True] * 3))])
+    with pytest.raises(LogError, match="has a column shown, of which the header says nothing"):
+        convert(path, tmp_path / "copy.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arm": 7}, r"an arm is outside of 0 to 1"),
+        ({"part": 4}, r"a part is outside of 0 to 3"),
+        ({"pull": 9}, r"a pull is outside of 1 to 2"),
+        ({"time": math.nan}, r"a time is not between"),
+        ({"value": math.inf}, r"a value is infinite"),
+    ],
+)
+def test_numbers_that_cannot_be_counted(tmp_path: Path, change: dict[str, float], message: str) -> None:
+    """Whoever uses arms, parts or pulls as places gets an error, and no other place."""
+    schema = make_schema(make_header(), pa.field("step", pa.int32(), nullable=False))
+    kind = pa.DictionaryArray.from_arrays(pa.array(np.array([0, 0, 1], np.int8)), pa.array(["pull", "partial"]))
+    columns = {"arm": 0, "part": 0, "pull": 1, "time": 1.0, "value": 1.0} | change
+    arrays = {name: pa.array([value] * 3, schema.field(name).type) for name, value in columns.items()}
+    log = read_log(arrow_log(tmp_path / "log.arrows", [batch_of(schema, 3, kind=kind, **arrays)]))
+    with pytest.raises(LogError, match=message):
+        list(log.counted(["arm", "part", "pull", "time", "value"]))
 
 
 def test_a_small_file_that_claims_to_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

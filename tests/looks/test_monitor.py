@@ -72,6 +72,19 @@ def test_a_stop_and_what_comes_after_it() -> None:
     assert found["duration"] == 14.0
     # Of the 8 patients enrolled at the cut 2 of 4 and 3 of 4 responded in the end: no reason to stop.
     assert (found["known_conclusion"], found["known_selected"]) == (5, -1)
+    assert found["look_known"][0] == 0
+    assert np.isnan(found["look_known"][1])
+    assert found["look_wrong"].tolist() == [1, 0]
+    assert found["final_critical"].tolist() == [[1.5, 1.5], [-1.0, -1.0]]
+
+
+def test_a_look_that_would_have_stopped_with_complete_data() -> None:
+    """Of the 6 who are known 0 of 3 and 1 of 3 responded; with the 2 who are not it is 0 of 4 and 2 of 4: superior."""
+    history = trial_of([[0, 0, 0, 0, 1, 0], [1, 0, 0, 1, 0, 0]])
+    found = watch(DESIGN, history, [8.0, 12.0]).values()
+    assert (found["conclusion"], found["known_conclusion"]) == (Reason.MAXIMUM, Reason.MAXIMUM)
+    assert found["look_known"].tolist() == [Reason.SUPERIORITY, 0]
+    assert found["look_wrong"].tolist() == [1, 0]
 
 
 def test_a_trial_that_goes_on() -> None:
@@ -151,6 +164,22 @@ def test_survival_counts_follow_up_so_far(cut: float, lower: bool) -> None:  # n
     assert found[0] ** 2 == pytest.approx(chi)
     areas = [restricted_mean_survival_time(KaplanMeierFitter().fit(t[own], d[own]), 4.0) for own in (new, ~new)]
     assert np.sign(found[1]) == sign * np.sign(areas[0] - areas[1])
+
+
+def test_survival_is_claimed_before_anybody_reaches_the_last_visit() -> None:
+    """At a look at 3, of patients enrolled from time 0 on, the log-rank test stops the trial; the means are not known.
+
+    The trial has an error of its own for claims at such looks: none of them is lost.
+    """
+    entered, arm = np.linspace(0.0, 0.4, 40), np.arange(40) % 2
+    death = np.where(arm == 0, 0.9, 9.0)
+    values = np.diff(np.minimum(death[:, np.newaxis], SURVIVAL.visits), axis=1, prepend=0.0)
+    history = History(arm, entered, values, entered[:, np.newaxis] + SURVIVAL.visits, np.full((40, 3), INF))
+    rules = tuple(replace(rule, threshold=2.0) for rule in SURVIVAL.rules)
+    found = watch(replace(SURVIVAL, rules=rules), history, [3.0]).values()
+    assert (found["conclusion"], found["selected"], found["stop_look"]) == (Reason.SUPERIORITY, 1, 1)
+    assert np.isnan(found["stop_estimate"]).all()
+    assert math.isnan(found["look_statistic"][0, 1, 1])
 
 
 def test_any_batches_and_any_later_events_give_the_same_values() -> None:

@@ -15,7 +15,7 @@ from tpstream.looks.delayed_response import decision_after_stop
 from tpstream.looks.design import Design, Looks, Reason, Rule
 from tpstream.looks.posteriors import best_probabilities
 from tpstream.looks.rules import Stop, Verdict, judge
-from tpstream.looks.statistics import LookData
+from tpstream.looks.statistics import FollowUp, LookData
 
 INFERIOR, SUPERIOR, EQUIVALENT, FUTILE = (int(one) for one in list(Reason)[:4])
 RATES = (0.4, 0.65, 1.0)
@@ -113,6 +113,25 @@ def test_the_best_of_superior_arms_is_selected() -> None:
     assert found.closed.tolist() == [SUPERIOR] * 3
     lower = decide(make_design(rule, lower=True), binary([70, 40, 30], [100] * 3))
     assert (lower.verdict.tolist(), lower.selected) == ([0, SUPERIOR, SUPERIOR], 2)
+
+
+def test_a_superior_arm_may_have_no_estimate_yet() -> None:
+    """Deaths are compared before anybody reaches the last visit; of superior arms the strongest statistic is selected.
+
+    In arms of 30, 15, 9 and 3 die after a time of 1, and the others are followed up to 2 of 4.
+    """
+    arm, deaths = np.repeat(range(3), 30), np.concatenate([np.arange(30) < dead for dead in (15, 9, 3)])
+    data = LookData(
+        Moments(np.full(3, 30.0), np.full(3, np.nan), np.full(3, np.nan)),
+        FollowUp(arm, np.where(deaths, 1.0, 2.0), deaths),
+    )
+    rule = Rule("superiority", "logrank", "control", threshold=1.0)
+    design = make_design(rule, counts=False, survival=True)
+    found = decide(design, data)
+    assert (found.verdict.tolist(), found.selected) == ([0, SUPERIOR, SUPERIOR], 2)
+    assert data.follow_up is not None
+    turned = replace(data, follow_up=replace(data.follow_up, arm=2 - arm))
+    assert decide(replace(design, lower=True), turned).selected == 2
 
 
 def test_the_order_of_rules_is_not_that_of_the_file() -> None:

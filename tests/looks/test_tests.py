@@ -134,6 +134,18 @@ def test_the_restricted_mean_test() -> None:
     assert restricted_mean_z(times, died, treated, 12.0) == pytest.approx(expected)
 
 
+def test_a_curve_is_not_known_after_the_last_follow_up() -> None:
+    """There is no restricted mean while nobody is followed up to the end, unless all who were followed longest died."""
+    times, died = np.array([1.0, 2.0, 2.5]), np.array([True, False, False])
+    assert np.isnan(restricted_mean(times, died, 3.0)).all()
+    assert restricted_mean(times, died, 2.5).mean == pytest.approx(1.0 + 1.5 * 2 / 3)
+    assert restricted_mean(times, np.array([True, False, True]), 3.0).mean == pytest.approx(1.0 + 1.5 * 2 / 3)
+    assert np.isnan(restricted_mean(np.array([1.0, 2.5, 2.5]), np.array([True, True, False]), 3.0)).all()
+    assert np.isnan(restricted_mean_z(times, died, np.array([True, False, True]), 3.0))
+    rounded = restricted_mean(np.array([0.1, 0.3]), np.array([True, False]), 0.1 + 0.2)  # more than 0.3 by rounding
+    assert rounded.mean == pytest.approx(0.2)
+
+
 def test_nobody_died() -> None:
     """Without deaths neither test has a value."""
     times, alive, treated = np.array([1.0, 2.0]), np.array([False, False]), np.array([True, False])

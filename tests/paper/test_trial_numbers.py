@@ -11,9 +11,11 @@ from command import Command, tpstream
 
 from tpstream import Scenario
 from tpstream.paper import trials_looks
-from tpstream.paper.published import Effort, Number, mean, share
+from tpstream.paper.published import Effort, Number, deviation, mean, share
 from tpstream.paper.trial_numbers import TABLES, Validation, shown, write_validation
+from tpstream.paper.trials_looks import best_arms
 from tpstream.paper.trials_rpact import rpact
+from tpstream.paper.trials_villar import gittins_indices
 
 __all__ = ["tpstream"]
 
@@ -51,6 +53,24 @@ def test_rpact_agrees_to_its_digits() -> None:
     assert all(one.agrees and one.error == 0 for one in rpact(Effort(1)))
 
 
+def test_indices_and_probabilities_agree_to_their_digits() -> None:
+    """Gittins indices and probabilities of being the best arm are computed, so that only the rounding may remain."""
+    numbers = [*gittins_indices(Effort(1)), *best_arms(Effort(1))]
+    assert len(numbers) == 5
+    assert all(one.agrees and one.error == one.published_error == 0 for one in numbers)
+    assert not numbers[0]._replace(ours=numbers[0].ours + 1e-4).agrees
+
+
+def test_the_error_of_a_standard_deviation() -> None:
+    """Of normal numbers it is the deviation over the root of 2 n, of ours and, with their n, of theirs."""
+    ours = np.random.default_rng(1).normal(0, 3.0, 4000)
+    found = deviation("table", "what", ours, 3.0, 1000, 0.05)
+    assert found.ours == pytest.approx(np.std(ours, ddof=1))
+    assert found.error == pytest.approx(3.0 / math.sqrt(8000), rel=0.05)
+    assert found.published_error == pytest.approx(2 * found.error)
+    assert found.agrees
+
+
 def test_numbers_that_are_known_to_disagree_are_shown_and_no_surprise(tmp_path: Path) -> None:
     """The report says no, and why; any other disagreement is a surprise."""
     numbers = pd.DataFrame([Number("table", "bias", 0.081, 0.001, 0.095, known=True)]).assign(
@@ -60,11 +80,14 @@ def test_numbers_that_are_known_to_disagree_are_shown_and_no_surprise(tmp_path: 
     text = write_validation(found, tmp_path / "page.md").read_text()
     assert "| bias | 0.0810 (0.0010) | 0.095 | -14.0 | **no**, see above |" in text
     assert "**0 of 1 numbers agree**" in text
-    assert "One number is known to disagree" in text
+    assert "known not to be that of one rule" in text
+    biased = numbers.assign(what="current belief: bias", ours=0.0807)
+    text = write_validation(Validation(1_000, biased), tmp_path / "page.md").read_text()
+    assert "but then the bias is 0.0807 (0.0010)" in text
     assert not found.surprises
     assert Validation(1_000, numbers.assign(known=False)).surprises
     assert (
-        "known to disagree"
+        "known not to be"
         not in write_validation(Validation(9, numbers.assign(known=False)), tmp_path / "b").read_text()
     )
 
@@ -90,8 +113,9 @@ def test_designs_with_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (design.lower, design.due, len(design.looks), adaptr.horizon) == (True, 100.0, 17, 2000)
     monkeypatch.setattr(trials_looks, "adaptr_design", lambda: adaptr.with_(horizon=420, trial=smaller(adaptr)))
     numbers = trials_looks.adaptr(Effort(20))
-    assert [one.what for one in numbers] == ["patients", "superiority", "equivalence", "maximum"]
-    assert sum(one.ours for one in numbers[1:]) == pytest.approx(1)
+    spread = "standard deviation of patients"
+    assert [one.what for one in numbers] == ["patients", spread, "superiority", "equivalence", "maximum"]
+    assert sum(one.ours for one in numbers[2:]) == pytest.approx(1)
     assert trials_looks.LAGS.mean() == pytest.approx(1, abs=1e-3)
     assert trials_looks.LAGS.std() == pytest.approx(0.3, abs=3e-3)
     assert trials_looks.rar_design(0.4).means.tolist() == [0.2] * 4 + [0.4]

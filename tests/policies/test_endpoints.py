@@ -115,9 +115,16 @@ def trial(**design: Any) -> Scenario:
     return Scenario(**KEYS, trial={"control": "standard", "rules": [never], **design})
 
 
-@pytest.mark.parametrize(("design", "scale", "shift"), DESIGNS)
-def test_what_is_heard(design: dict[str, Any], scale: list[float], shift: list[float], tmp_path: Path) -> None:
-    """The sums that a policy hears are those of scaled and shifted parts that were credited, on both engines."""
+@pytest.mark.parametrize("dropouts", ["exclude", "failure"])
+@pytest.mark.parametrize(("design", "scale", "shift"), [({}, [1, 1, 1], [0, 0, 0]), *DESIGNS])
+def test_what_is_heard(
+    design: dict[str, Any], scale: list[float], shift: list[float], dropouts: str, tmp_path: Path
+) -> None:
+    """The sums that a policy hears are those of scaled and shifted parts that were credited, on both engines.
+
+    Where drop-outs are excluded, closings are heard of pulls of which all parts that count came, and of no others.
+    """
+    design = {**design, "dropouts": dropouts}
     scenario = trial(**design)
     runs = {
         engine: simulate(scenario, HEARING, engine=engine, log=tmp_path / f"{engine}.jsonl")
@@ -130,14 +137,21 @@ def test_what_is_heard(design: dict[str, Any], scale: list[float], shift: list[f
     parts = paid["part"].to_numpy() - 1
     heard = np.array(scale)[parts] * paid["value"].to_numpy() + np.array(shift)[parts]
     assert set(paid["value"]) == {0.0, 1.0}  # the log keeps what was paid
+    came = paid["pull"][np.array(scale)[parts] != 0].value_counts()
+    complete = paid["pull"].isin(came.index[came == np.count_nonzero(scale)]).to_numpy()
+    assert 0 < complete.mean() < 1
     for arm in (0, 1):
-        expected = heard[(paid["arm"] == arm).to_numpy()].sum()
+        own = (paid["arm"] == arm).to_numpy()
+        closed = heard[own & (complete | (dropouts == "failure"))].sum()
         for study in studies:
-            assert study.measure("hearing", f"parts_{arm}") == pytest.approx(expected)
-            assert study.measure("hearing", f"closed_{arm}") == pytest.approx(expected)
+            assert study.measure("hearing", f"parts_{arm}") == pytest.approx(heard[own].sum())
+            assert study.measure("hearing", f"closed_{arm}") == pytest.approx(closed)
     problem = read_log(tmp_path / "simpy.jsonl").header.problem()
-    assert problem.endpoint is not None
-    assert (problem.endpoint.scale.tolist(), problem.endpoint.shift.tolist()) == (scale, shift)
+    if problem.endpoint is None:
+        assert (scale, dropouts) == ([1, 1, 1], "failure")
+    else:
+        assert (problem.endpoint.scale.tolist(), problem.endpoint.shift.tolist()) == (scale, shift)
+        assert problem.endpoint.complete == (dropouts == "exclude")
     assert replay(tmp_path / "simpy.jsonl", HEARING).equal
 
 
@@ -152,7 +166,58 @@ def test_the_problem_is_that_of_the_endpoint() -> None:
     changes = trial(weights=[-1, 0, 1]).problem().heard()
     assert np.isnan(changes.maxima).all()
     assert changes.signed
-    assert trial().problem().endpoint is None
+    assert trial(dropouts="failure").problem().endpoint is None
+
+
+def test_nobody_is_excluded_where_nothing_can_be_lost() -> None:
+    """A world without losses needs no endpoint of its own for the sum; one that can lose parts does, also inside.
+
+    What is heard, what is known of it, and which policies fit are the same in both.
+    """
+    lag = {"kind": "constant", "lag": 2}
+    assert trial().with_(delays=[lag]).problem().endpoint is None
+    for changes in (
+        {"delays": [{"kind": "reward-dependent", "threshold": 1.0, "below": {"kind": "missing", "p": 0.1}}]},
+        {"delays": [lag], "window": 4.0},
+        {},
+    ):
+        problem = trial().with_(**changes).problem()
+        assert problem.endpoint is not None
+        assert problem.endpoint.plain
+        heard = problem.heard()
+        assert heard.maxima.tolist() == problem.maxima.tolist()
+        assert (heard.groups, heard.signed) == (problem.groups, problem.signed)
+        np.testing.assert_array_equal(heard.means, problem.means)
+    assert len(simulate(trial(), "ucb1").arms) == 60
+
+
+def test_drop_outs_do_not_make_an_arm_look_worse() -> None:
+    """Where more is lost on one arm, allocation follows the complete patients: adding a constant changes nothing.
+
+    Both arms have the same normal outcomes; 5 and 40 % of their patients are lost. Counting lost ones as 0, the
+    probabilities would depend on where 0 lies.
+    """
+    lost = [{"kind": "missing", "p": 0.05}, {"kind": "missing", "p": 0.4}]
+    keys = {**KEYS, "visits": [1.0], "rewards": {"kind": "normal"}, "horizon": 200}
+    shares = {}
+    for mean in (-10.0, 10.0):
+        arms = [{"name": name, "mean": mean, "deviation": 1.0} for name in ("standard", "new")]
+        delays = [{"kind": "by-arm", "arms": dict(zip(("standard", "new"), lost, strict=True))}]
+        never = {"kind": "superiority", "method": "z", "threshold": 9}
+        changes = {"arms": arms, "delays": delays, "trial": {"control": "standard", "rules": [never]}}
+        scenario = Scenario(**{**keys, **changes})
+        policy = {"kind": "best-probability", "family": "normal", "burn_in": 20}
+        shares[mean] = [simulate(scenario, policy, seed=seed).arms.mean() for seed in range(5)]
+    assert shares[-10.0] == shares[10.0]
+
+
+def test_who_is_misled_by_drop_outs() -> None:
+    """A policy that hears closed pulls only is not warned of; others are pointed to one that fits the trial."""
+    scenario = trial()
+    assert scenario.warnings(["delayed-ucb1", "best-probability", "delayed-thompson"]) == []
+    (warning,) = scenario.warnings(["tp-ucb-fr:groups=1"])
+    assert "use one that learns from closed pulls, such as delayed-thompson" in warning
+    assert trial(dropouts="failure").warnings(["tp-ucb-fr:groups=1", "delayed-ucb1"]) == []
 
 
 @pytest.mark.parametrize(

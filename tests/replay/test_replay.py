@@ -363,7 +363,8 @@ def test_recorded_rewards_start_in_the_folder(tmp_path: Path) -> None:
 
 def example(name: str) -> str:
     """The only Python block of a page."""
-    (code,) = re.findall(r"```python\n(import json.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL)
+    text = (DOCS / name).read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import hashlib.*?)```", text, re.DOTALL)
     return str(code)
 
 

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tampering import write_lines
 from trials import WRITING, trial_keys, trials
 
 from tpstream import Scenario, read_log, replay, simulate, what_if
@@ -62,8 +63,7 @@ def changed(path: Path, target: Path, change: Callable[[list[dict[str, Any]]], N
     header, *lines, _ = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
     change(lines)
     rows = [line | {"seq": seq} for seq, line in enumerate(lines)]
-    target.write_text("\n".join(json.dumps(line) for line in [header, *rows, {"end": len(rows)}]) + "\n")
-    return target
+    return write_lines(target, [header, *rows, {"end": len(rows)}])
 
 
 def of_kind(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

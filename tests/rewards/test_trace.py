@@ -1,5 +1,6 @@
 """Traces: records that are read in order or drawn from, and the errors in their files."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -15,6 +16,7 @@ from rewards_helper import Keys, build
 
 from tpstream.experiment.compare import compare
 from tpstream.experiment.sweep import sweep
+from tpstream.model import recorded_files
 from tpstream.model.errors import PolicyError, RewardError, ScenarioError
 from tpstream.model.interfaces import BuildContext, Recorded, Rewards
 from tpstream.model.recorded_files import read_column
@@ -295,6 +297,19 @@ def test_the_page_is_true(tmp_path: Path) -> None:
         assert scenario.span == 3
         found.append([arm.rows.tolist() for arm in scenario.build_rewards().arms])  # type: ignore[attr-defined]
     assert found[0] == found[1] == found[2]
+
+
+def test_a_small_file_that_claims_to_be_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file takes at most the memory that there is, and if that is much, not too many times its size."""
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"arm": ["a"] * 100_000, "x1": 1.0, "x2": 0.0}).to_parquet(path)
+    monkeypatch.setattr(recorded_files, "MOST_TIMES", 10)
+    for number, (name, most) in enumerate((("available_memory", lambda: 1e6), ("SMALL_MEMORY", 1e5))):
+        os.utime(path, (number, number))  # so that it is read anew
+        with monkeypatch.context() as patch:
+            patch.setattr(recorded_files, name, most)
+            with pytest.raises(ScenarioError, match=r"rows.parquet has [\d,]+ bytes and takes some 0.0 GB of memory"):
+                build("trace", {"file": "rows.parquet"}, [{}, {}], 2, tmp_path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

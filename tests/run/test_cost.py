@@ -1,6 +1,7 @@
 """What runs take is estimated before anything is allocated, and compared with what the machine has."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import Command, tpstream
@@ -42,6 +43,33 @@ def test_it_grows_with_what_is_asked_for() -> None:
     assert (plain.disk, logged.disk > 0) == (0.0, True)
     assert of(world, run_options("logs", log_detail="indices")).disk > logged.disk
     assert of(world, run_options("logs", log_format="arrow")).disk < logged.disk / 10
+
+
+def open_pulls(**keys: Any) -> int:
+    """For how many open pulls there is room, by the estimate."""
+    scenario = small(**keys)
+    return cost._open_pulls(scenario, scenario.timing())
+
+
+LAB: dict[str, Any] = {"kind": "lab-queue", "resource": "lab", "mean": 0.1}
+LAG: dict[str, Any] = {"kind": "lognormal", "median": 1.0, "sigma": 0.5}
+
+
+def test_delays_take_what_their_draws_take() -> None:
+    """Blocks with two later lags and two queues are six numbers a part larger than those of rewards only."""
+    work = {"horizon": 10, "resources": {"lab": 1}}
+    plain, delayed = (of(small(**work, delays=delays), RunOptions()) for delays in ([], [LAB, LAG, LAB, LAG]))
+    assert 6 < delayed.memory / plain.memory < 8
+
+
+def test_open_pulls_are_counted_in_decisions() -> None:
+    """A window of time has as many decisions as come within it, with any arrivals, and never more than there are."""
+    few, many = ({"kind": "regular", "every": every} for every in (2.0, 0.5))
+    assert [open_pulls(window=12.0, arrivals=one) for one in ({"kind": "regular"}, few, many)] == [12, 6, 24]
+    assert open_pulls(window=1000.0, arrivals=few) == 60
+    assert open_pulls(visits=[1, 2, 3, 4, 10, 39], span=6, arrivals=few) == 20
+    random = open_pulls(window=12.0, arrivals={"kind": "poisson", "rate": 2.0}, horizon=100_000)
+    assert 24 < random < 60
 
 
 @pytest.mark.parametrize("name", shipped())

@@ -167,3 +167,30 @@ def test_no_look_is_missed(engine: Any, tmp_path: Path) -> None:
     assert of_looks.any()
     for place, name in enumerate(LOOK_COLUMNS):
         np.testing.assert_array_equal([row[place] for row in seen], getattr(events, name)[of_looks], name)
+
+
+def test_not_every_run_of_a_study_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that begin soon after a watched one are left alone, but for new policies and longer runs.
+
+    The results are told of all runs, and are the same.
+    """
+    clock = [0.0]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
+    page, world = Page(), PLAIN.with_(horizon=300)
+
+    def watched(scenario: Scenario, policies: list[str], first: int) -> list[str]:
+        before = dict(page._runs)
+        compare(scenario, policies, runs=1, first=first, live=page)
+        return [label for label, one in page._runs.items() if one is not before.get(label)]
+
+    assert watched(world, ["ucb1", "uniform"], 0) == ["ucb1", "uniform"]
+    clock[0] = 0.1
+    assert watched(world, ["ucb1", "uniform"], 1) == []
+    assert watched(world, ["ucb1", "tp-ucb-ew"], 1) == ["tp-ucb-ew"]
+    assert watched(world.with_(horizon=400), ["ucb1", "uniform"], 2) == ["ucb1", "uniform"]
+    clock[0] = 0.4
+    assert watched(world, ["uniform", "ucb1"], 3) == ["ucb1", "uniform"]
+    alone, shown = (compare(world, ["ucb1"], runs=5, live=live) for live in (None, page))
+    assert (alone.counts["ucb1"] == shown.counts["ucb1"]).all()
+    page.send()
+    assert sum(len(message["finished"]) for message in page.messages) == 15

@@ -79,6 +79,26 @@ def test_a_sentence_says_how_long_a_pull_pays(
     assert said.endswith(FIRST.format(first)) if first else "first" not in said
 
 
+LAB = {"kind": "lab-queue", "resource": "lab", "mean": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("keys", "besides"),
+    [
+        ({"delays": [LAB]}, ", and the wait in delays[0] (lab-queue) besides"),
+        (
+            {"delays": [LAB, {"kind": "constant", "lag": 1}, LAB], "window": 50.0},
+            ", and the wait in delays[0] (lab-queue) and delays[2] (lab-queue) besides",
+        ),
+        ({"delays": [LAB], "window": 3.0, "reveal": "closed"}, ""),
+    ],
+)
+def test_the_sentence_names_the_queues(keys: dict[str, Any], besides: str) -> None:
+    """Waiting in queues is not counted, and named, unless every pull is closed when its window ends."""
+    said = describe_duration(small(resources={"lab": 1}, **keys).build_world(0, 0), None)
+    assert said.partition(" units of time")[2].partition(";")[0] == besides
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
@@ -114,6 +134,23 @@ def test_logs_carry_the_unit_and_events_do_not_change(tmp_path: Path) -> None:
     one, other = (read_lines(tmp_path / f"{name}.jsonl") for name in ("without", "with"))
     assert (one[0]["time_unit"], other[0]["time_unit"]) == (None, "day")
     assert one[1:-1] == other[1:-1]
+
+
+def test_logs_of_scenarios_with_a_start_have_dates(tmp_path: Path) -> None:
+    """The header has the first midnight, and the table the dates, where a unit of time has a place in the calendar."""
+    found = {}
+    for unit in ("day", "hour", "week", "month"):
+        simulate(small(time_unit=unit, start="2024-01-01"), "uniform", log=tmp_path / f"{unit}.arrows")
+        log = read_log(tmp_path / f"{unit}.arrows")
+        dates = log.frame().get("date")
+        found[unit] = log.header.origin, None if dates is None else str(dates[0])
+    first = "2024-01-01T00:00:00"
+    assert found == {
+        "day": (first, "2024-01-02 00:00:00"),
+        "hour": (first, "2024-01-01 01:00:00"),
+        "week": (first, "2024-01-08 00:00:00"),
+        "month": (None, None),
+    }
 
 
 def test_figures_say_how_long_a_round_is(tmp_path: Path) -> None:

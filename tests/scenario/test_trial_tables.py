@@ -118,6 +118,22 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "trial.looks.values: 313 is after the end of the trial (when the last endpoint is due: 312)",
     ),
     "late information": ({"looks": {"at": "information", "values": [1.1]}}, "trial.looks.values: 1.1 is after the end"),
+    "late random time": (
+        {"looks": {"at": "time", "values": [100000]}, "arrivals": {"kind": "poisson", "rate": 5.0}},
+        "trial.looks.values: 100000 is after the end of the trial (when the last endpoint is due, at the latest in 20",
+    ),
+    "fisher of halves": (
+        {"endpoint": None, "weights": [0, 0, 0.5, 0.5], "rules": [SUPERIOR | {"method": "fisher"}]},
+        "trial.rules[0].method: fisher needs counts: an endpoint that is 0 or 1",
+    ),
+    "pooled halves": (
+        {"endpoint": None, "weights": [0, 0, 0.5, 0.5], "rules": [SUPERIOR | {"pooled": True}]},
+        "trial.rules[0].pooled: takes an endpoint between 0 and 1 for a proportion, and this one is not 0 or 1",
+    ),
+    "minima and the root": (
+        {"allocation": {"kind": "best-probability", "minimum": 0.3, "control_share": "sqrt"}},
+        "trial.allocation.minimum: 0.3 for each of 2 arms is more than 0.585786; lower it",
+    ),
     "falling looks": (
         {"looks": {"values": [200, 100]}},
         "trial.looks.values: must rise, got [200.0, 100.0]; sort them",
@@ -270,10 +286,21 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_bad_design_gets_a_line(case: str) -> None:
     """The line begins with the key, and there is no other."""
     trial, complaint = CASES[case]
+    arrivals = {"arrivals": trial["arrivals"]} if "arrivals" in trial else {}
+    trial = {key: value for key, value in trial.items() if key != "arrivals"}
     with pytest.raises(ScenarioError) as caught:
-        changed(trial)
+        changed(trial, **arrivals)
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
+
+
+def test_designs_that_are_just_possible() -> None:
+    """A look before the end of random arrivals, counts of one visit, and minima that leave the control its root."""
+    changed({"looks": {"at": "time", "values": [50]}}, arrivals={"kind": "poisson", "rate": 5.0})
+    changed({"rules": [SUPERIOR | {"method": "fisher"}, SUPERIOR | {"pooled": True}]})
+    changed({"allocation": {"kind": "best-probability", "minimum": 0.29, "control_share": "sqrt"}})
+    paused = {"at": "time", "values": [100, 320], "cleaning": 10, "recruiting": False}
+    changed({"looks": paused})  # 300 patients, 12 units to the last endpoint, and 20 without recruiting
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from deciders import shop
 
 from tpstream import Decider, DeciderError, Parameters, PythonPolicy, check_log, evaluate, read_log, replay
 from tpstream.model.events import Kind
+from tpstream.policies import POLICIES
 from tpstream.replay.steering import decode_change
 
 pytestmark = pytest.mark.usefixtures("no_flush")
@@ -32,6 +33,30 @@ class Stubborn:
     def indices(self) -> Any:
         """None."""
         return np.full(self._arms, np.nan)
+
+
+class Failing(Stubborn):
+    """One that draws, and fails from some decision on, when it is asked or when it is told what came."""
+
+    def __init__(self, problem: Any, parameters: Any, stream: Any) -> None:
+        super().__init__(problem, parameters, stream)
+        self._parameters, self._stream, self._asked = parameters, stream, 0
+
+    def hear(self, events: Any) -> None:
+        """Fail at a payment of 7."""
+        if (events.value == 7.0).any():
+            raise ValueError("seven")
+
+    def decide(self, _: int) -> int:
+        """Any arm; fail after some decisions, for a while."""
+        self._asked += 1
+        arm = int(self._stream.integers(self._arms))
+        if 10 <= self._asked < 20:
+            raise ValueError("ten")
+        return arm
+
+
+FAILING = PythonPolicy("failing", Parameters, Failing)
 
 
 def busy(decider: Decider, first: int, last: int) -> list[int]:
@@ -154,3 +179,65 @@ def test_a_policy_of_ones_own_goes_on_without_snapshots(tmp_path: Path) -> None:
     with Decider.open(decider.path, policy=policy) as decider:
         assert decider.recovery.rounds == 5
     assert replay(decider.path, policy).equal
+
+
+def test_the_switch_saves_from_a_policy_that_fails(tmp_path: Path) -> None:
+    """Asked or told, it may fail while an arm is switched to; it draws as it would, and the log replays and goes on."""
+    with shop(tmp_path / "fine", policy=FAILING) as decider:
+        arms = busy(decider, 0, 9)
+    with shop(tmp_path, policy=FAILING, random_share=0.2) as decider:
+        busy(decider, 0, 9)
+        for _ in range(2):
+            with pytest.raises(ValueError, match="ten"):
+                decider.decide("ten", at=9.0)
+        decider.switch("old", reason="it fails")
+        assert busy(decider, 9, 25) == [0] * 16
+        assert decider.state()["decisions"] == 25
+        seven = decider.decide("seven", at=25.0)
+        decider.deliver(seven.token, amount=7.0, key="seven", at=25.5)
+        assert busy(decider, 26, 30) == [0] * 4
+        assert (seven.arm, seven.probability) == (0, 1.0)
+        decider.switch(None, reason="it is well again")
+        more = busy(decider, 30, 40)
+        assert set(more) == {0, 1}
+        assert check_log(decider.path).sound
+    assert replay(decider.path, FAILING).equal
+    with Decider.open(decider.path, policy=FAILING) as again:
+        assert again.recovery.rounds == 40
+        assert again.decide("offer-39").repeated
+    assert len(arms) == 9
+
+
+def test_a_policy_that_fails_at_what_came_can_be_left(tmp_path: Path) -> None:
+    """The switch and another policy are taken although it cannot be told what came last; a restart finds the same."""
+    for name, leave in (
+        ("switch", lambda decider: decider.switch("old", reason="seven")),
+        ("change", lambda decider: decider.change(policy="uniform", reason="seven")),
+    ):
+        with shop(tmp_path / name, policy=FAILING, silence="wait") as decider:
+            tokens = [decider.decide(f"{number}", at=float(number)).token for number in range(4)]
+            decider.deliver(tokens[3], amount=7.0, key="seven", at=3.5)
+            with pytest.raises(ValueError, match="seven"):
+                decider.decide("next", at=4.0)
+            leave(decider)
+            arms = [decider.decide(f"offer-{number}", at=float(number)).arm for number in range(4, 9)]
+        assert replay(decider.path, FAILING).equal
+        with Decider.open(decider.path, policy=FAILING) as again:
+            assert again.recovery.rounds == 9
+            assert [again.decide(f"offer-{number}").arm for number in range(4, 9)] == arms
+
+
+def test_a_policy_that_cannot_be_told_the_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the change is logged, and decisions go on."""
+    monkeypatch.setitem(POLICIES.added, "failing", FAILING)
+    with shop(tmp_path) as decider:
+        token = decider.decide("offer", at=0.0).token
+        decider.deliver(token, amount=7.0, key="seven", at=0.5)
+        busy(decider, 1, 3)
+        events = decider.state()["events"]
+        with pytest.raises(ValueError, match="seven"):
+            decider.change(policy="failing", reason="it looks good")
+        assert decider.state()["events"] == events
+        busy(decider, 3, 5)
+    with Decider.open(decider.path) as again:
+        assert again.recovery.rounds == 5

@@ -11,7 +11,9 @@ import killed_deciders
 import pytest
 from deciders import SHOP, shop
 
-from tpstream import Decider, DeciderError, read_log, replay
+from tpstream import Decider, DeciderError, check_log, read_log, replay
+from tpstream.model.errors import PolicyError
+from tpstream.serve.new_log import NEEDS_NOTHING
 from tpstream.serve.requests import Decide, Lost
 from tpstream.serve.snapshot import snapshot_path
 
@@ -115,6 +117,86 @@ def test_a_write_that_fails_is_taken_back(tmp_path: Path, monkeypatch: pytest.Mo
         assert replay(decider.path).equal
 
 
+@pytest.mark.parametrize("snapshot_every", [None, 1_000])
+@pytest.mark.parametrize("moment", ["before the flush", "after the flush"])
+def test_an_interrupt_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, snapshot_every: Any
+) -> None:
+    """Ctrl-C while a decision is flushed leaves nothing of it, and the log goes on, is opened again and replays."""
+    with shop(tmp_path / "whole") as decider:
+        expected = busy(decider, 0, 12)
+    flush = os.fdatasync
+
+    def interrupted(file: int) -> None:
+        if moment == "after the flush":
+            flush(file)
+        raise KeyboardInterrupt
+
+    decider = shop(tmp_path, snapshot_every=snapshot_every)
+    arms = busy(decider, 0, 5)
+    size = decider.path.stat().st_size
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            decider.decide("a key that is longer than the next ones", at=5.0)
+    assert (decider.path.stat().st_size, decider.state()["decisions"]) == (size, 5)
+    if snapshot_every is None:
+        arms += busy(decider, 5, 8)
+    decider.close()
+    with Decider.open(decider.path) as again:
+        assert again.recovery.notes == ()
+        arms += busy(again, len(arms), 12)
+    assert arms == expected
+    assert replay(decider.path).equal
+    assert check_log(decider.path).sound
+
+
+@pytest.mark.usefixtures("no_flush")
+def test_lines_beyond_what_was_flushed_are_not_told_again(tmp_path: Path) -> None:
+    """A whole line that could be neither flushed nor cut off is no part of the state that is worked out again."""
+    with shop(tmp_path) as decider:
+        busy(decider, 0, 5)
+        line = decider.path.read_bytes().splitlines(keepends=True)[-1]
+        with decider.path.open("ab") as file:
+            file.write(line)
+        decider._journal.failed = decider._broken = True
+        assert busy(decider, 5, 6)
+        assert decider.state()["decisions"] == 6
+    assert replay(decider.path).equal
+
+
+@pytest.mark.parametrize(("code", "reason"), [(28, "full"), (5, "disk")])
+def test_a_write_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, reason: str) -> None:
+    """In the system's words; only a disk without room is called full."""
+    with shop(tmp_path) as decider:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fdatasync", Raises(OSError(code, os.strerror(code))))
+            with pytest.raises(DeciderError, match=os.strerror(code)) as caught:
+                decider.decide("a", at=1.0)
+        assert caught.value.reason == reason
+        assert ("free space" in str(caught.value)) == (reason == "full")
+        assert not decider.decide("a", at=1.0).repeated
+
+
+class Raises:
+    """A function that raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __call__(self, *_: object) -> None:
+        """Raise it."""
+        raise self._error
+
+
+def test_the_names_of_new_folders_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each folder in which a new name stands is flushed, from the first new folder down to the log's own."""
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append(Path(f"/proc/self/fd/{file}").readlink()))
+    shop(tmp_path / "a" / "b").close()
+    assert flushed == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 128 KB of its own."""
@@ -203,6 +285,20 @@ def test_a_log_with_another_decision_is_refused(tmp_path: Path) -> None:
     decider.path.write_text("\n".join(lines) + "\n")
     with pytest.raises(DeciderError, match="decision 3 "):
         Decider.open(decider.path)
+
+
+def test_what_a_policy_needs_to_know_is_said_as_it_is_written(tmp_path: Path) -> None:
+    """The error for a policy without maxima and groups has both remedies, and either of them serves."""
+    options: dict[str, Any] = {"arms": ["a", "b"], "span": 60, "window": "60d", "seed": 7}
+    remedy = r'maxima=\[1.0, 1.0\] .* and groups=1, or policy="group-thompson:groups=1,variance=empirical,prior=none"'
+    with pytest.raises(PolicyError, match=remedy):
+        Decider.open(tmp_path / "shop", policy="group-thompson", **options)
+    with pytest.raises(PolicyError, match="write groups=1, or policy="):
+        Decider.open(tmp_path / "shop", policy="group-thompson", maxima=5.0, **options)
+    with pytest.raises(PolicyError, match="unknown"):
+        Decider.open(tmp_path / "shop", policy="group-thompson:prior=unknown", **options)
+    Decider.open(tmp_path / "shop", policy="group-thompson", maxima=[1.0, 1.0], groups=1, **options).close()
+    Decider.open(tmp_path / "other", policy=NEEDS_NOTHING, **options).close()
 
 
 def test_another_opening_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ import pytest
 from deciders import SHOP, shop
 
 from tpstream import Decider, DeciderError, check_log, read_log, replay
+from tpstream.model import notes
 from tpstream.model.events import Kind
+from tpstream.serve import book
 from tpstream.serve.requests import Close, Decide, Deliver, Lost, Refusal
 
 
@@ -68,6 +70,80 @@ def test_a_key_that_meant_something_else_is_a_conflict(tmp_path: Path) -> None:
         assert reason(decider.deliver, one.token, amount=2.0, key="p", part=2) == "conflict"
         assert reason(decider.lost, one.token, part=1, key="p") == "conflict"
         assert decider.state()["counts"] == {"refused: conflict": 4}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_key_at_another_time_is_a_conflict(tmp_path: Path, *, restart: bool) -> None:
+    """On a caller's clock the time is content, of decisions as of deliveries, also where it was moved by a little."""
+    with shop(tmp_path, silence="wait", tolerance=0.5) as decider:
+        token = decider.decide("one", at=1.0).token
+        decider.deliver(token, amount=2.0, key="p", part=1, at=2.0)
+        moved = decider.decide("moved", at=2.0)
+        decider.decide("before", at=1.75)
+        decider.lost(token, part=2, key="l", at=3.0)
+        decider.close(moved.token, key="c", at=3.0)
+        assert moved.time > 2.0
+        if restart:
+            decider.close()
+            decider = Decider.open(decider.path, snapshot_every=None)  # noqa: PLW2901
+        told: list[Any] = [
+            (decider.decide, ("one",), {}, 1.0),
+            (decider.decide, ("moved",), {}, 2.0),
+            (decider.decide, ("before",), {}, 1.75),
+            (decider.deliver, (token,), {"amount": 2.0, "key": "p", "part": 1}, 2.0),
+            (decider.lost, (token,), {"part": 2, "key": "l"}, 3.0),
+            (decider.close, (moved.token,), {"key": "c"}, 3.0),
+        ]
+        for action, words, options, at in told:
+            assert action(*words, **options, at=at).repeated
+            assert action(*words, **options).repeated
+            assert reason(action, *words, **options, at=at + 1.0) == "conflict"
+        assert check_log(decider.path).sound
+        decider.close()
+
+
+def test_no_more_decisions_than_the_horizon(tmp_path: Path) -> None:
+    """The next one is refused with a reason of its own; payments are taken."""
+    with shop(tmp_path, horizon=1) as decider:
+        token = decider.decide("one", at=1.0).token
+        assert reason(decider.decide, "two", at=1.0) == "horizon"
+        assert decider.deliver(token, amount=1.0, key="p", at=1.5).status == "credited"
+
+
+def test_what_is_odd_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unknown tokens, what comes again, late and early payments are messages, with their token or reason."""
+    monkeypatch.delenv(notes.NOTES, raising=False)
+    with shop(tmp_path, tolerance=0.5) as decider:
+        token = decider.decide("offer", at=1.0).token
+        decider.decide("offer")
+        decider.deliver(token, amount=1.0, key="p", at=0.75)
+        decider.deliver(token, amount=1.0, key="p")
+        decider.deliver(token, amount=1.0, key="late", at=9.0)
+        assert reason(decider.deliver, "7-none", amount=1.0, key="q") == "unknown-token"
+    said = capsys.readouterr().err
+    for text in (
+        'a request came again" experiment=shop key=offer',
+        f'a payment is from before its decision" experiment=shop token={token} at=0.75',
+        f'a request came again" experiment=shop token={token} status=credited',
+        f'a payment came too late to be credited" experiment=shop token={token} part=3',
+        'a request was refused" experiment=shop refusal=unknown-token',
+    ):
+        assert text in said, text
+
+
+def test_long_closed_decisions_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late parts of the decisions that were closed last are logged, those of older ones are refused."""
+    monkeypatch.setattr(book, "KEPT", 3)
+    with shop(tmp_path, silence="wait", window=1.0) as decider:
+        tokens = [decider.decide(f"{number}", at=2.0 * number).token for number in range(9)]
+        assert decider.deliver(tokens[7], amount=1.0, key="p", part=1, at=17.0).status == "late"
+        assert reason(decider.deliver, tokens[7], amount=1.0, key="q", part=1, at=17.0) == "closed"
+        assert reason(decider.deliver, tokens[0], amount=1.0, key="r", part=1, at=17.0) == "closed"
+        assert len(decider._state.book.missing) == 3
+        assert check_log(decider.path).sound
+        assert replay(decider.path).equal
 
 
 def test_keys_outlive_the_closing_that_they_caused(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tpstream.model.errors import DeciderError, ServiceError
 from tpstream.serve.client import Client
 from tpstream.serve.config import ServiceConfig
 from tpstream.serve.requests import Close, Deliver, Lost
+from tpstream.serve.responses import STATUS
 from tpstream.serve.server import Server
 
 LIMITS = {"body": 10_000, "items": 5, "seconds": 0.6, "connections": 150}
@@ -118,9 +119,27 @@ def test_what_needs_no_token(service: Server) -> None:
     assert 'tpstream_requests_total{experiment="shop",path="decide",status="200"}' in ask(service, "GET", "/metrics")[1]
 
 
+@pytest.mark.parametrize("path", ["/state", "/decide", "/", "/?token=wrong", "/events", "/none", "", "?token=wrong"])
+def test_names_are_not_found_out(service: Server, path: str) -> None:
+    """Without a token, or with another, an experiment that is there and one that is not are answered alike."""
+    method = "POST" if path == "/decide" else "GET"
+    for token in (None, "a-token-of-another-experiment"):
+        found = [ask(service, method, f"/{name}{path}", {"key": "a"}, token=token) for name in ("shop", "none")]
+        assert found[0][:2] == found[1][:2]
+        assert found[0][0] == (404 if path == "/none" else 401)
+        headers = [{name: value for name, value in one[2].items() if name != "date"} for one in found]
+        assert headers[0] == headers[1]
+
+
+def test_the_page_without_its_slash(service: Server) -> None:
+    """Whoever may look is led to the page, with the token or the cookie; names are unknown where all are open, too."""
+    assert ask(service, "GET", "/shop")[2]["Location"] == "/shop/"
+    assert ask(service, "GET", f"/shop?token={TOKEN}", token=None)[2]["Location"] == f"/shop/?token={TOKEN}"
+    assert ask(service, "GET", "/other", token=None)[2]["Location"] == "/other/"
+
+
 def test_other_paths_methods_and_hosts(service: Server) -> None:
-    """An unknown experiment or path is 404, another method 405; another host, or a page of another site, is 403."""
-    assert ask(service, "GET", "/nothing/state")[0] == 404
+    """An unknown path is 404, another method 405; another host, or a page of another site, is 403."""
     assert ask(service, "GET", "/shop/nothing")[0] == 404
     assert ask(service, "GET", "/shop/decide")[0] == 405
     assert ask(service, "GET", "/shop/state", Host="evil.example")[0] == 403
@@ -167,6 +186,8 @@ def test_the_description(service: Server) -> None:
                 ask(service, method.upper(), path.replace("{experiment}", "other"), body)[0] in {200, 422}
                 or "events" in path
             )
+    statuses = described["paths"]["/{experiment}/deliver"]["post"]["responses"].keys()
+    assert {f"{int(status)}" for status in STATUS.values()} | {"200", "207", "405", "408", "415", "431"} <= statuses
     page = ask(service, "GET", "/docs")[1]
     assert all(path in page for path in described["paths"])
 
@@ -221,6 +242,18 @@ def test_what_is_no_request(service: Server, sent: bytes) -> None:
         connection.sendall(sent)
         assert connection.recv(1000)[:12] in {b"HTTP/1.1 400", b"HTTP/1.1 431"}
     assert ask(service, "GET", "/healthz")[0] == 200
+
+
+def test_no_more_decisions_than_the_horizon(tmp_path: Path) -> None:
+    """The next one is gone for good, which a client does not ask again."""
+    with serving(tmp_path, SHOP | {"horizon": 1}) as server, Client(server.url) as client:
+        client.decide("one", at=1.0)
+        began = time.monotonic()
+        with pytest.raises(ServiceError, match="a larger horizon") as refused:
+            client.decide("two", at=1.0)
+        assert (refused.value.status, time.monotonic() - began < 1.0) == (410, True)
+        assert ask(server, "POST", "/decide", {"key": "two", "at": 1.0})[1]["reason"] == "horizon"
+        assert ask(server, "POST", "/decide", {"key": "one", "at": 2.0})[0] == 409
 
 
 def test_a_rate(tmp_path: Path) -> None:
@@ -304,6 +337,34 @@ def test_another_configuration_for_the_same_log(tmp_path: Path) -> None:
         pass
     with pytest.raises(DeciderError, match="seed is 7, got 8"), serving(tmp_path, SHOP | {"seed": 8}):
         pass
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_the_address_of_localhost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Is the one that the name stands for here, and answers; an unknown name is 404 where no token is needed."""
+    find = socket.getaddrinfo
+
+    def found(host: str, *words: Any, **options: Any) -> Any:
+        return find(address if host == "localhost" else host, *words, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    if address == "::1" and not _has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with serving(tmp_path, host="localhost") as server:
+        assert server.url == f"http://{'[::1]' if address == '::1' else address}:{server.port}"
+        with Client(server.url) as client:
+            assert client.decide("offer", at=1.0).key == "offer"
+        with Client(server.url, "none") as client, pytest.raises(ServiceError, match="no such experiment") as refused:
+            client.state()
+        assert refused.value.status == 404
+
+
+def _has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

@@ -101,9 +101,17 @@ def decisions(told: list[Told], setting: Setting) -> dict[str, float]:
             found[f"final_{name}"] = fmean(any(arm in group for arm in one.final_claims) for one in told)
     found["none_selected"] = fmean(one.chosen == -1 for one in told)
     found["stopped"] = fmean(one.stopped for one in told)
-    found["wrong_incomplete"] = fmean(differs(one, "known") for one in told)
+    found["wrong_incomplete"] = fmean(any(wrong == 1 for wrong in one.run["look_wrong"]) for one in told)
+    found["wrong_stop"] = fmean(differs(one, "known") for one in told)
+    found["missed_stop"] = fmean(missed(one) for one in told)
     found["reversed"] = fmean(differs(one, "final") for one in told if one.stopped)
     return found
+
+
+def missed(told: Told) -> bool:
+    """Whether a look that did not stop the trial would have done so with complete data."""
+    last = int(told.run["stop_look"])
+    return any(why > 0 for look, why in enumerate(told.run["look_known"], 1) if look != last)
 
 
 def differs(told: Told, other: str) -> bool:

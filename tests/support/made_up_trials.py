@@ -42,6 +42,8 @@ def made_up_run(stream: np.random.Generator, truths: tuple[float, ...], control:
     pulls = np.minimum(np.outer(rounds, np.full(arms, 1 / arms)), patients).astype(np.int64)
     pulls[-1] = patients
     statistics = stream.random((2, 1, arms))
+    known = stream.choice([0, 2, 4], 2).astype(np.float64)
+    known[stop_look or 2 :] = np.nan  # looks after the stop are not held
     return {
         "conclusion": np.array(conclusion),
         "selected": np.array(selected),
@@ -53,6 +55,8 @@ def made_up_run(stream: np.random.Generator, truths: tuple[float, ...], control:
         "known_selected": np.array(selected),
         "look_verdict": verdicts,
         "final_verdict": final_verdict,
+        "look_known": known,
+        "look_wrong": np.where(np.isnan(known), 0.0, stream.choice([0.0, 1.0], 2)),
         "look_statistic": statistics,
         "final_statistic": stream.random((1, arms)),
         "patients": patients,

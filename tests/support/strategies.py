@@ -151,6 +151,8 @@ def arrival_tables() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+LEAVING = st.sampled_from([[[1.0, 0.1], [2.0, 0.1], [9.0, 0.6]], [[1.0, 0.5], [3.0, 1.0]]])
+"""Curves of drop-outs: some stay for ever, or all have left before the last parts."""
 GRID = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0])
 """Times with which sums are exact, so that many things happen at the same time."""
 
@@ -166,7 +168,7 @@ def grid_delays(span: int) -> st.SearchStrategy[dict[str, Any]]:
         a_delay("missing", p=st.sampled_from([0.1, 0.4])),
         a_delay("dropout", mean=st.floats(1.0, 2.0 * span)),
         a_delay("dropout", probability=st.just(0.3), by=st.floats(1.0, 9.0), informative=st.floats(-1, 2)),
-        a_delay("dropout", curve=st.just([[1.0, 0.1], [2.0, 0.1], [9.0, 0.6]]), informative=st.sampled_from([0, 1])),
+        a_delay("dropout", curve=LEAVING, unit=st.just(0.5), informative=st.sampled_from([0, 1])),
     )
 
 
@@ -236,5 +238,11 @@ def grid_arrivals() -> st.SearchStrategy[dict[str, Any]]:
         a_delay("regular", every=every),
         a_delay("batches", size=st.integers(1, 5), every=every),
         a_delay("poisson", rate=numbers, size=st.integers(1, 3)),
-        a_delay("varying", curve=CURVES, open=open_hours(lasting=True), weekdays=st.just({"Mon": 2.0, "Sun": 0.0})),
+        a_delay(
+            "varying",
+            curve=CURVES,
+            size=st.integers(1, 3),
+            open=open_hours(lasting=True),
+            weekdays=st.just({"Mon": 2.0, "Sun": 0.0}),
+        ),
     )

@@ -1,5 +1,6 @@
-"""Logs that somebody changed: the lines of a readable log, edited."""
+"""Logs that somebody changed: the lines of a readable log, edited, with an end marker that fits what they are now."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 from studies import read_lines
 
 Line = dict[str, Any]
+ZEROS = "0" * 64
+"""What stands for the SHA-256 while it is computed."""
 
 
 def tamper(path: Path, change: Callable[[list[Line]], object], *, renumber: bool = False) -> Path:
@@ -22,10 +25,11 @@ def tamper(path: Path, change: Callable[[list[Line]], object], *, renumber: bool
 
 
 def write_lines(path: Path, lines: list[Line]) -> Path:
-    """Write the lines of a log; the end tells no SHA-256 any more."""
-    *before, end = lines
-    end = {key: value for key, value in end.items() if key != "sha256"}
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in [*before, end]), encoding="utf-8")
+    """Write the lines of a log; if they have an end, it tells their SHA-256, so that the log counts as whole."""
+    *before, last = lines
+    sealed = {**last, "sha256": ZEROS} if "end" in last else last
+    data = "".join(f"{json.dumps(line)}\n" for line in [*before, sealed]).encode()
+    path.write_bytes(data.replace(ZEROS.encode(), hashlib.sha256(data).hexdigest().encode()))
     return path
 
 

@@ -59,7 +59,12 @@ DELAYS_TRIED: dict[str, list[Keys]] = {
     "reporting": [{"every": 7}, {"every": 0.7, "first": 0.2}, {"days": [1, 3], "week": 5}],
     "calendar": [{"weekdays": ["Mon", "Thu"], "hours": [8, 16]}, {"holidays": [3, "2024-02-01"]}],
     "missing": [{"p": 0.3}, {"p": 1.0}],
-    "dropout": [{"rate": 0.1}, {"mean": 4.0, "informative": 1.0}, {"curve": [[2, 0.3], [9, 0.8]]}],
+    "dropout": [
+        {"rate": 0.1},
+        {"mean": 4.0, "informative": 1.0},
+        {"curve": [[2, 0.3], [9, 0.8]]},
+        {"curve": [[2, 0.3], [9, 1.0]], "informative": -1.0, "unit": 0.5},
+    ],
     "reward-dependent": [
         {"threshold": 0.1, "below": LAG},
         {"threshold": 0.5, "below": LAG, "above": LAG, "per": "pull"},
@@ -78,7 +83,7 @@ ARRIVALS_TRIED: dict[str, list[Keys]] = {
     "poisson": [{"rate": 2.0}, {"rate": 2.0, "size": 3}],
     "batches": [{"size": 4, "every": 7.0}, {"size": 1}],
     "ramp": [{"start": 0.5, "end": 4.0, "duration": 20.0}],
-    "varying": [{"curve": [[0, 1], [50, 3]], "weekdays": {"Sun": 0}, "open": {"hours": [6, 22]}}],
+    "varying": [{"curve": [[0, 1], [50, 3]], "weekdays": {"Sun": 0}, "open": {"hours": [6, 22]}, "size": 3}],
     "sites": [{"sites": [{"name": "first", "rate": 1.0}, {"name": "second", "rate": [[0, 0.5], [9, 2]], "opens": 5}]}],
     "trace": [{"file": "times.csv"}],
 }

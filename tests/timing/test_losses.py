@@ -10,6 +10,8 @@ from delays_helper import RATE
 from hypothesis import given, strategies as st
 from scipy import stats
 
+from tpstream import Scenario
+from tpstream.engines.draws import Draws
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext
@@ -81,6 +83,15 @@ def test_informative_moments(paid: list[float], informative: float, seed: int) -
     assert found == pytest.approx(literal_moment(drawn, paid, informative, 4.0), abs=0.02, rel=1e-3)
 
 
+@pytest.mark.parametrize("informative", [0.5, -400.0, 400.0])
+def test_a_curve_by_whose_end_all_have_left(informative: float) -> None:
+    """Where the curve reaches 1 before the last visits, everybody has left by then, whatever was paid, and quietly."""
+    with np.errstate(all="raise"):
+        paid = np.random.default_rng(1).uniform(-6, 6, (2000, 3))
+        left = moments(2000, paid, curve=[(2.0, 0.5), (3.0, 1.0)], informative=informative)
+    assert 0 < left.min() < left.max() <= 3.0
+
+
 def test_who_does_well_stays() -> None:
     """With a positive number, patients with full values stay longer than those with none."""
     good, bad = (moments(2000, np.full((2000, 3), value), mean=4.0, informative=1.0) for value in (2.0, 0.0))
@@ -106,3 +117,41 @@ def test_informative_needs_the_maxima() -> None:
     """Where the maxima are not known, informative is refused."""
     with pytest.raises(ScenarioError, match="informative: the maxima"):
         Dropout(mean=1.0, informative=1.0).build(BuildContext(["one"], 3, Path()))
+
+
+def normal_keys(**keys: float) -> dict[str, Any]:
+    """A scenario of patients whose scores have no maximum, of which nine in ten leave in the first hundred days."""
+    return {
+        "name": "scores",
+        "horizon": 300,
+        "visits": [30, 90, 180, 365],
+        "rewards": {"kind": "normal"},
+        "arms": [{"name": "old", "mean": 1.0, "deviation": 1.0}],
+        "delays": [{"kind": "dropout", "probability": 0.9, "by": 100.0, **keys}],
+    }
+
+
+def test_informative_without_a_maximum_is_refused() -> None:
+    """Rewards without a maximum have no unit of their own: the error tells to give one."""
+    with pytest.raises(ScenarioError, match="the rewards of arm 'old' have no maximum; set unit"):
+        Scenario(**normal_keys(informative=0.001))
+
+
+def test_informative_with_a_unit() -> None:
+    """With a unit, rewards without a maximum are served, and a faint dependence loses nearly as many as none."""
+
+    def lost(**keys: float) -> Floats:
+        world = Scenario(**normal_keys(**keys)).build_world(1, 0)
+        schedule = Draws(world).block(0, 0).schedule
+        assert schedule is not None
+        return schedule.lost.mean(axis=0)
+
+    assert lost(informative=1e-6, unit=1.0) == pytest.approx(lost(), abs=0.01)
+    assert (lost(informative=1.0, unit=1.0)[1:] < lost()[1:]).all()
+
+
+def test_the_unit_replaces_the_maximum() -> None:
+    """A unit of the maximum over the span is what is taken without one."""
+    paid = np.random.default_rng(1).uniform(0, 2, (50, 3))
+    given, own = (moments(50, paid, mean=4.0, informative=1.0, **keys) for keys in ({"unit": 2.0}, {}))
+    assert (given == own).all()

@@ -12,8 +12,10 @@ from strategies import open_hours
 
 from tpstream.model.errors import DelayError, ScenarioError
 from tpstream.model.interfaces import BuildContext
+from tpstream.timing import varying
 from tpstream.timing.arrivals import RegularArrivals
 from tpstream.timing.calendars import HOURS_IN, OpenHours
+from tpstream.timing.sites import Sites
 from tpstream.timing.varying import Varying
 
 WORKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri"]
@@ -173,3 +175,46 @@ def test_weekdays_and_days_that_never_meet() -> None:
     process = Varying(curve=[(0.0, 1.0)], weekdays={"Mon": 0.0}, open=OpenHours(weekdays=["Mon"])).build(context())
     with pytest.raises(DelayError, match="nobody comes within"):
         process.times(np.random.default_rng(0), 1)
+
+
+@pytest.mark.parametrize("unit", ["hour", "day", "week"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"curve": [(0.0, 0.02), (30.0, 0.5), (700.0, 0.01)], "weekdays": {"Sun": 0.0}},
+        {"curve": [(1.0, 0.05)], "hours": [0.0] * 8 + [3.0, 1.0] * 8, "open": OpenHours(weekdays=WORKDAYS)},
+    ],
+)
+def test_long_stretches_change_no_time(monkeypatch: pytest.MonkeyPatch, unit: str, keys: dict[str, Any]) -> None:
+    """Whether days are looked at in stretches of four weeks or in ever longer ones, times are the same to the bit."""
+    process, site = (
+        kind.build(context(unit))
+        for kind in (
+            Varying(**keys),
+            Sites(sites=[{"name": "first", "rate": 0.05, "opens": 40.0}, {"name": "second", "rate": keys["curve"]}]),  # type: ignore[list-item]
+        )
+    )
+
+    def drawn() -> list[bytes]:
+        return [one.times(np.random.default_rng(1), 200).tobytes() for one in (process, site)]
+
+    in_long_ones = drawn()
+    monkeypatch.setattr(varying, "MOST_AT_ONCE", varying.DAYS_AT_ONCE)
+    assert drawn() == in_long_ones
+
+
+def test_long_times_in_which_nobody_comes() -> None:
+    """Decades between two decisions are looked at in few steps."""
+    process = Varying(curve=[(0.0, 1e-4)]).build(context())
+    steps = sum(1 for _ in process.periods(np.array([10.0, 20.0])))
+    assert steps < 50
+
+
+def test_batches_keep_opening_hours() -> None:
+    """With a size so many decisions are made at each of the times at which somebody comes, the last batch is cut."""
+    keys: dict[str, Any] = {"curve": [(0.0, 2.0)], "open": OpenHours(weekdays=["Wed"], hours=(9.0, 12.0))}
+    one, three = (
+        Varying(**keys, size=size).build(context()).times(np.random.default_rng(1), horizon)
+        for size, horizon in ((1, 5), (3, 14))
+    )
+    assert three.tolist() == np.repeat(one, 3)[:14].tolist()

@@ -1,6 +1,9 @@
 """Designs simulated: folders, common random numbers, single trials told, thresholds found, and the commands."""
 
 import json
+import re
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,10 @@ from command import Command, tpstream
 from tpstream import Scenario, Truths, calibrate, read_study, read_trial, simulate, tell_trial, trial
 from tpstream.experiment.store import Store
 from tpstream.log.sinks import MemorySink
+from tpstream.looks.design import Design, Rule
 from tpstream.model.errors import LogError, ScenarioError, StudyError
 from tpstream.model.events import Events, Kind
+from tpstream.trial.calibrate import _ends, _only_rule
 from tpstream.trial.designs import OperatingCharacteristics
 
 __all__ = ["tpstream"]
@@ -161,6 +166,17 @@ def test_a_trial_told(found: tuple[OperatingCharacteristics, Path]) -> None:
         tell_trial(Scenario.load("lottery-all"))
 
 
+def test_the_final_analysis_is_told_with_its_numbers() -> None:
+    """A rule for the end only says its statistic and what it needs there, and nothing at the look before."""
+    scenario = Scenario.parse(tomllib.loads(TOML))
+    rules = [{"kind": "superiority", "method": "z", "alpha": 0.025, "when": "end"}]
+    told = tell_trial(scenario.with_(trial={"control": "standard", "looks": {"values": [20]}, "rules": rules}), seed=3)
+    said = [place for place, line in enumerate(told) if line.startswith("Superiority: ")]
+    assert len(said) == 1
+    assert re.fullmatch(r"Superiority: -?[\d.]+ for new; above 1.96 is needed\.", told[said[0]])
+    assert "Final analysis with everything known" in told[said[0] - 1]
+
+
 def test_the_threshold_is_that_of_direct_simulation(file: Path) -> None:
     """The rate read off stored statistics is that of the same trials simulated with the threshold; bisection agrees."""
     quick = calibrate(file, "type1=0.1", runs=150, confirm=50, seed=5)
@@ -179,8 +195,55 @@ def test_the_threshold_is_that_of_direct_simulation(file: Path) -> None:
     assert slow.method == "bisection"
     assert abs(slow.found.value - 0.1) <= 2 / 40
     assert slow.trials == 40 * len(slow.steps) + 20
+    assert 0.8 <= slow.low <= slow.value <= slow.high <= 0.999
+    assert slow.low < slow.high
     with pytest.raises(StudyError, match="is not reached"):
         calibrate(file, "power=0.001", ["trial.superiority"] * 2, runs=10, between=(0.6, 0.7))
+
+
+def test_what_can_be_read_off_stored_statistics_and_where_others_are_looked_for() -> None:
+    """Without a control an arm is also claimed when all others are inferior: then no rule of superiority tells alone.
+
+    Bisections begin with the range of what the key is: a probability, a p value, z, or an error.
+    """
+    best = (Rule("superiority", "posterior", "best", threshold=0.98), Rule("inferiority", "posterior", "best"))
+    one = Design(("a", "b"), 60, np.zeros(1), np.ones(1), control=-1, rules=best)
+    key = "trial.rules.superiority.threshold"
+    assert _only_rule(one, [key]) is None
+    assert _only_rule(replace(one, rules=best[:1]), [key]) == 0
+    assert _only_rule(replace(one, control=0), [key]) == 0
+    tests = (
+        Rule("superiority", "z", "control", threshold=2.0),
+        Rule("inferiority", "fisher", "control", threshold=0.01),
+        Rule("futility", "posterior", "control", threshold=0.05),
+    )
+    many = replace(one, control=0, rules=tests)
+    for path, ends in (
+        ("trial.rules[0].threshold", (0.0, 8.0)),
+        ("trial.rules.inferiority.threshold", (1e-5, 0.5)),
+        ("1-trial.rules[1].threshold", (1e-5, 0.5)),
+        ("trial.rules.futility.threshold", (0.5, 0.99999)),
+        ("trial.rules.superiority.alpha", (1e-5, 0.5)),
+    ):
+        assert _ends(many, path) == ends
+
+
+def test_a_claim_when_all_others_are_inferior_is_calibrated() -> None:
+    """Of two equal arms one is closed below 5 %: the threshold of superiority alone cannot hold a small error."""
+    rules = [
+        {"kind": "inferiority", "against": "best", "threshold": 0.05},
+        {"kind": "superiority", "against": "best", "threshold": 0.98},
+    ]
+    scenario = Scenario(
+        name="two", horizon=60, span=1, drain=True, rewards={"kind": "binary"}, policies=[{"kind": "uniform"}],
+        arms=[{"name": name, "probability": 0.3} for name in "ab"],
+        trial={"looks": {"values": [30]}, "rules": rules},
+    )  # fmt: skip
+    keys = ["trial.superiority", "1-trial.inferiority"]
+    found = calibrate(scenario, "type1=0.2", keys, runs=60, confirm=30, seed=2, between=(0.6, 0.999))
+    assert found.method == "bisection"
+    with pytest.raises(StudyError, match="is not reached"):
+        calibrate(scenario, "type1=0.01", runs=60, confirm=30, seed=2)
 
 
 def test_progress_says_what_was_found_so_far(file: Path) -> None:
@@ -222,6 +285,16 @@ def test_the_commands(file: Path, tmp_path: Path, tpstream: Command) -> None:
     found = json.loads(tpstream("calibrate", str(file), "--target", "type1=0.1", "--runs", "40", "--json").out)
     assert found["key"] == "trial.rules.superiority.threshold"
     assert found["confirmed"]["trials"] == 40
+    told = tpstream("calibrate", str(file), "--target", "type1=0.1", "--runs", "40", "--report", "threshold.html")
+    text = Path("threshold.html").read_text(encoding="utf-8")
+    assert f"In 40 fresh trials, which had no part in the search, type1 is {found['confirmed']['value']:.4f}" in text
+    for words in (
+        f"The threshold is {found['key']} = {found['value']:.6g}.",
+        "--target type1=0.1",
+        "2 arms, 60 rounds",
+    ):
+        assert words in text
+    assert "report: threshold.html" in told.out
     for wrong, line in (
         (["trial", str(file), "--on", "new"], "add --effect"),
         (["trial", str(file), "--effect", "x"], "is not a number"),

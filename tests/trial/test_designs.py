@@ -52,6 +52,18 @@ def test_rows_for_people() -> None:
     assert "share on best" not in rows.benefit_rows(replace(DESIGNS, trials=DESIGNS.trials[1:2]))[0]
 
 
+def test_stops_at_each_look_and_errors_with_everything_known() -> None:
+    """Shares of trials that stop at a look add up to those that stop; the errors of both conclusions are printed."""
+    rows_of = rows.stop_rows(DESIGNS)
+    shares = [[float(row[title].split("%")[0]) for title in ("stopped", "at look 1", "at look 2")] for row in rows_of]
+    assert all(whole == pytest.approx(one + two, abs=0.2) for whole, one, two in shares)
+    assert {"type I error, final", "power, final", "missed stop"} <= set(rows_of[0])
+    assert read_target("final_type1=0.025") == ("final_type1", 0.025)
+    text = DESIGNS.report().text
+    for words in ("at look 2", "type I error, final", "coverage if selected", "difference rmse if selected"):
+        assert words in text
+
+
 def test_conclusions_and_allocation_over_time_are_those_of_loops() -> None:
     """The share of trials with each conclusion up to a time, and that of patients on each arm in each section."""
     trials, runs = made_up(40)

@@ -104,6 +104,14 @@ def test_impossible_truths_are_refused(truths: Truths, error: type[Exception], t
         truths.of(design("binary", endpoint="last"))
 
 
+@pytest.mark.parametrize("kind", ["binary", "normal"])
+def test_a_change_from_visit_to_visit_has_no_effect_at_equal_visits(kind: str) -> None:
+    """Where the weights add up to 0, one value for all visits makes the endpoint 0 whatever it is: a line says so."""
+    scenario = design(kind, 2, weights=[-1, 0, 1])
+    with pytest.raises(ScenarioError, match="add up to 0, so that the same change of all visits changes nothing"):
+        Truths(effects=[0.1]).of(scenario)
+
+
 def test_other_rewards_have_a_null_but_no_effects() -> None:
     """The null copies the control's keys, whatever they are; effects are refused with the kinds that have them."""
     arms = [{"name": "a", "maximum": 4.0}, {"name": "b", "maximum": 2.0}]

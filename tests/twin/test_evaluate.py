@@ -1,5 +1,6 @@
 """What another policy would have earned: estimates with their intervals, what is refused, and what is said."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from trials import trial_keys
 import tpstream
 from tpstream import Scenario, TpstreamError, import_log, read_log, simulate
 from tpstream.log.reader import Log
+from tpstream.model.events import Kind
+from tpstream.replay.replay import find_policy_of
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.twin.propensities import shares_over_time
 
@@ -54,6 +57,50 @@ def test_a_fixed_allocation(log: Log) -> None:
         assert one.difference is not None
         assert one.difference == pytest.approx(one.value - found.estimates[3].value)
     assert found.estimates[1].effective < 2000
+
+
+def log_of_a_late_arm(path: Path, start: int) -> Log:
+    """A decision a day for "old", and later also for "new", which pay 1 and 3 on each of ten days; 100 days in all."""
+    made = np.concatenate([np.arange(100), np.arange(start, 100)])
+    arm = np.where(np.arange(len(made)) < 100, "old", "new")
+    offers = pd.DataFrame({"id": np.arange(len(made)), "day": made, "arm": arm, "probability": 0.5})
+    row, age = np.divmod(np.arange(10 * len(made)), 10)
+    payments = pd.DataFrame({"id": row, "day": made[row] + age, "amount": np.where(arm == "old", 1.0, 3.0)[row]})
+    payments = payments[payments["day"] < 100]
+    return import_log(offers, payments, out=path, window=10, until=100, assignment="random")
+
+
+def test_the_own_decisions_are_completed_by_arm(tmp_path: Path) -> None:
+    """What the decisions of the log pay is right, too, if an arm began later, and so has few old decisions."""
+    found = evaluate(log_of_a_late_arm(tmp_path / "a.arrows", 40), allocation={"old": 1.0})
+    logged = found.estimates[-1]
+    assert logged.estimator == "as logged"
+    assert logged.value == pytest.approx((100 * 10 + 60 * 30) / 160)
+    assert found.estimates[1].difference == pytest.approx(10 - logged.value)
+
+
+def test_own_decisions_that_are_too_young(tmp_path: Path) -> None:
+    """Where those for an arm cannot be completed, what the log's decisions pay is not known, and that is said."""
+    found = evaluate(log_of_a_late_arm(tmp_path / "a.arrows", 92), allocation={"old": 1.0})
+    assert "as logged" not in [one.estimator for one in found.estimates]
+    assert found.estimates[0].difference is None
+    assert any("those for new are too young" in note for note in found.notes)
+    assert found.rows()
+
+
+@pytest.mark.verify
+def test_the_own_decisions_of_a_policy_that_learns() -> None:
+    """Their value is nearly unbiased, and its interval contains the truth, if a learning policy chose the arms."""
+    world, errors, covered = LoggedWorld("customers", CUSTOMERS, 0.6, policy="epsilon-greedy:epsilon=0.2"), [], []
+    for path in world.logs(200, seed=5):
+        logged = evaluate(path, allocation={"C": 1.0}).estimates[-1]
+        truth = world.means[read_log(path).columns(["arm"], [Kind.PULL])["arm"]].mean()
+        errors.append(logged.value / truth - 1)
+        if logged.low is not None and logged.high is not None:
+            covered.append(logged.low <= truth <= logged.high)
+    assert len(covered) > 150
+    assert abs(np.mean(errors)) < 0.01
+    assert np.mean(covered) > 0.93
 
 
 def test_the_twin_answers_beside_the_estimates(log: Log) -> None:
@@ -202,6 +249,14 @@ def test_policies_that_do_not_fit(shop: tuple[Log, dict[str, float]], policy: st
     with pytest.raises(TpstreamError, match=message) as error:
         evaluate(shop[0], policy)
     assert "\n" not in str(error.value)
+
+
+def test_the_remedy_is_one(shop: tuple[Log, dict[str, float]]) -> None:
+    """The policy that is advised in place of one that does not fit an imported log fits it."""
+    with pytest.raises(TpstreamError, match="the policy needs") as error:
+        find_policy_of(shop[0], "delayed-thompson")
+    (advised,) = re.findall(r"group-thompson:[\w=,]+", str(error.value))
+    assert find_policy_of(shop[0], advised).form.name == "group-thompson"
 
 
 def test_logs_that_say_too_little(tmp_path: Path) -> None:

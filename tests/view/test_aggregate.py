@@ -1,5 +1,6 @@
 """The aggregate of a page equals slow, literal sums over the events of a log, however these come."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from explorer import written
 from hypothesis import given, strategies as st
 from log_samples import make_header
+from scipy import stats
 from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, log_regret, read_log, simulate
@@ -18,6 +20,7 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import KIND_NAMES, Events, Kind
 from tpstream.view.aggregate import NEEDED, Aggregate
 from tpstream.view.axis import Axis, merge_pairs
+from tpstream.view.closed import ClosedPulls
 from tpstream.view.pulls import EXTREMES, choose, read_parts
 
 WORLDS = {"regular": {}, **ASYNCHRONOUS}
@@ -131,6 +134,37 @@ def test_indices_are_averaged_where_they_are_finite(log: Log) -> None:
     np.testing.assert_array_equal(found.arm_counts["indices"].sum(axis=0), finite.sum(axis=0))
     sums = found.arm_sums["indices"].sum(axis=0)
     np.testing.assert_allclose(sums, np.where(finite, indices, 0).sum(axis=0), rtol=1e-12)
+
+
+def test_means_of_closed_pulls_have_students_interval(log: Log) -> None:
+    """At the end of each bin and for each arm: mean and interval as pandas and SciPy compute them from the log."""
+    found, frame = aggregate_of(log, size=50), log.frame()
+    arms, used = len(log.header.arms), found.time.used
+    counts = found.counts[:used, :, KIND_NAMES.index("closed")]
+    means, reaches = found.closed.means(counts, np.arange(arms))
+    closed = frame[frame["kind"] == "closed"]
+    bins = bins_of(found.time, closed["time"])
+    for end, arm in itertools.product(range(used), range(arms)):
+        paid = closed["value"][(bins <= end) & (closed["arm"] == arm)]
+        half = stats.t.ppf(0.975, len(paid) - 1) * paid.sem() if len(paid) > 1 else np.nan
+        np.testing.assert_allclose([means[end, arm], reaches[end, arm]], [paid.mean(), half], rtol=1e-9)
+    together, reach = found.closed.means(counts, np.minimum(np.arange(arms), 1))
+    paid = closed["value"][closed["arm"] > 0]
+    np.testing.assert_allclose(together[-1, 1], paid.mean(), rtol=1e-9)
+    np.testing.assert_allclose(reach[-1, 1], stats.t.ppf(0.975, len(paid) - 1) * paid.sem(), rtol=1e-9)
+
+
+def test_large_payments_that_are_alike_have_an_interval() -> None:
+    """A spread of 1 around a billion is found: squares of payments would lose it."""
+    paid = 1e9 + np.random.default_rng(1).normal(size=500)
+    pulls = ClosedPulls(4, 1)
+    pulls.add(np.repeat([0, 3], 250), np.zeros(500, dtype=np.int64), paid)
+    counts = np.array([[250], [0], [0], [250]])
+    means, reaches = pulls.means(counts, np.zeros(1, dtype=np.int64))
+    assert means[-1, 0] - 1e9 == pytest.approx(paid.mean() - 1e9, abs=1e-6)
+    assert reaches[-1, 0] == pytest.approx(stats.t.ppf(0.975, 499) * paid.std(ddof=1) / np.sqrt(500), rel=1e-6)
+    half = pulls.means(counts, np.zeros(1, dtype=np.int64), each=2.0)[1]
+    assert half[-1, 0] == pytest.approx(stats.t.ppf(0.975, 249) * paid.std() / np.sqrt(249), rel=1e-6)
 
 
 def test_probabilities_are_averaged(tmp_path: Path) -> None:

@@ -7,14 +7,17 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import msgspec
+import numpy as np
 import pytest
 from explorer import FLAGS, chromium, with_looks, written
 from log_samples import make_header
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 from studies import ASYNCHRONOUS, KEYS
 
@@ -27,6 +30,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(chromium() is None, reason="Chromium is not installed: apt-get install chromium-headless-shell"),
 ]
+PICTURE = Path(__file__).parent / "explorer.png"
+"""How the page of the log below looks, roughly."""
 SHADES = """canvas => {
     const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     const seen = new Set();
@@ -44,6 +49,17 @@ LATE = """canvas => {
     return [...seen];
 }"""
 """Where across a canvas there is the colour of what is late or stopped."""
+
+
+SPOTS = """(canvas, [red, green, blue, room = 0]) => {
+    const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height), found = [];
+    const apart = (i) => Math.abs(data[i] - red) + Math.abs(data[i + 1] - green) + Math.abs(data[i + 2] - blue);
+    for (let i = 0; i < data.length; i += 4)
+        if (apart(i) <= room)
+            found.push([(i / 4) % width, Math.floor(i / 4 / width)]);
+    return found;
+}"""
+"""Where a canvas has this colour, or one that is not further away: the places across and down."""
 
 
 @dataclass
@@ -164,6 +180,76 @@ def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
     shown.page.keyboard.press("Escape")
     assert "everything" in shown.text("#range")
     assert "only" not in shown.text("#range")
+
+
+def test_dates(show: Show, tmp_path: Path) -> None:
+    """Where a log knows the dates of its times, axes have them, and so do the tips, the range and a pull's story."""
+    keys = KEYS | ASYNCHRONOUS["window"] | {"time_unit": "day", "start": "2024-01-01"}
+    simulate(Scenario(**keys), "uniform", log=tmp_path / "run.arrows")
+    shown = show(read_log(tmp_path / "run.arrows"))
+    assert re.search(r"^day 1 to [\d.]+ \(2024-01-02 00:00 to 2024-\d\d-\d\d 00:00\)", shown.text("#range"))
+    shown.page.locator("#reward canvas").first.hover(position={"x": 61, "y": 50})  # the left end of its axis
+    assert "at the end of day 1 to 2 (2024-01-02 00:00 to 2024-01-03 00:00)" in shown.text("#tip")
+    shown.page.fill("#number", "12")
+    shown.page.keyboard.press("Enter")
+    assert "Pull 12, made at day 12 (2024-01-13 00:00)" in shown.text("#story")
+    with shown.page.expect_download() as download:
+        shown.page.locator("#reward").get_by_role("button", name="save SVG").click()
+    download.value.save_as(tmp_path / "reward.svg")
+    texts = [str(node.text) for node in ET.parse(tmp_path / "reward.svg").iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (our own page wrote it)
+    assert {"date", "2024-01-21"} <= set(texts)
+
+
+def test_an_arm_is_selected_where_it_is_drawn(show: Show, log: Log) -> None:
+    """A click on an arm's area, line or name selects it in all figures, and a pull of it; elsewhere none."""
+    shown, arms = show(log), log.header.arms
+    for section, arm in (("#reward", 2), ("#allocation", 1), ("#belief", 0)):
+        canvas, button = shown.page.locator(f"{section} canvas").last, shown.page.locator("button.arm").nth(arm)
+        colour = button.locator("i").evaluate("dot => getComputedStyle(dot).backgroundColor.match(/\\d+/g).map(Number)")
+        spots = canvas.evaluate(SPOTS, [*colour, 60])
+        x, y = spots[len(spots) // 2]
+        canvas.click(position={"x": x, "y": y})
+        assert shown.text("#range").endswith(f"only {arms[arm]}")
+        assert f"arm “{arms[arm]}”" in shown.text("#story")
+        shown.page.keyboard.press("Escape")
+        shown.page.wait_for_timeout(150)
+    shown.page.locator("#reward canvas").first.click(position={"x": 200, "y": 20})
+    assert "only" not in shown.text("#range")
+
+
+def test_parts_that_arrive_together_are_stacked(show: Show, tmp_path: Path) -> None:
+    """The bars of a pull are as high as the sums of what arrived at a time, and are all in the picture."""
+    path = tmp_path / "weekly.arrows"
+    simulate(Scenario.load("e-commerce-weekly").with_(horizon=60), "tp-ucb-ew", log=path)
+    shown, frame = show(read_log(path)), read_log(path).frame()
+    parts = frame[frame["kind"] == "partial"]
+    own = parts[parts["pull"] == int(parts.groupby("pull")["value"].sum().idxmax())]
+    shown.page.fill("#number", str(own["pull"].iloc[0]))
+    shown.page.keyboard.press("Enter")
+    shown.page.wait_for_timeout(150)
+    assert shown.text("#pull h3") == "A pull's parts over time (EUR)"
+    dot = shown.page.locator("button.arm").nth(int(own["arm"].iloc[0])).locator("i")
+    colour = dot.evaluate("dot => getComputedStyle(dot).backgroundColor.match(/\\d+/g).map(Number)")
+    spots = np.array(shown.page.locator("#pull canvas").evaluate(SPOTS, colour))
+    columns = {int(x): np.ptp(spots[spots[:, 0] == x][:, 1]) + 1 for x in np.unique(spots[:, 0])}
+    bars = [height for x, height in columns.items() if x - 1 not in columns]
+    sums = own.groupby("time")["value"].sum()
+    sums = sums[sums > 0]
+    assert len(bars) == len(sums) < len(own)
+    assert bars == pytest.approx((sums / sums.max() * max(bars)).tolist(), abs=3)
+    assert 100 < max(bars) < 152
+
+
+def test_the_page_looks_as_before(show: Show, log: Log) -> None:
+    """A grey picture of 64 x 64 pixels is roughly the stored one; if it is to be another, remove that, and look."""
+    picture = show(log).page.screenshot(full_page=True)
+    small = Image.open(BytesIO(picture)).convert("L").resize((64, 64), Image.Resampling.BOX)
+    if not PICTURE.exists():
+        small.save(PICTURE)
+        pytest.fail(f"{PICTURE.name} was made anew; look at it, and run this again")
+    apart = np.abs(np.asarray(small, dtype=float) - np.asarray(Image.open(PICTURE), dtype=float))
+    assert apart.mean() < 2.5
+    assert (apart > 60).mean() < 0.02
 
 
 def test_keys(show: Show, log: Log) -> None:

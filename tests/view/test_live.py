@@ -2,27 +2,34 @@
 
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from explorer import unpack, unpack_text
 from studies import KEYS
 
-from tpstream import Scenario, compare, read_log, simulate
+from tpstream import Scenario, compare, read_log, simulate, trial
+from tpstream.analysis.intervals import t_interval
+from tpstream.cli.live import SharedProgress
 from tpstream.log.reader import Log
 from tpstream.log.writer import convert
+from tpstream.looks.design import Reason
 from tpstream.model.errors import LogError, PageError
 from tpstream.run.watch import LiveLink
+from tpstream.trial.designs import OperatingCharacteristics
+from tpstream.trial.monte_carlo import share_of
+from tpstream.trial.truths import Truths
 from tpstream.view import follow
 from tpstream.view.explorer import view
 from tpstream.view.follow import FollowedLog, show_logs
-from tpstream.view.live import LivePage
+from tpstream.view.live import LivePage, PageState
 from tpstream.view.pulls import KeptParts, count_open
 
 
@@ -37,6 +44,39 @@ def ask(page: LivePage, method: str = "GET", path: str | None = None, **headers:
     text = answer.read().decode()
     connection.close()
     return answer.status, text
+
+
+TRIAL: dict[str, Any] = {
+    "name": "trial",
+    "horizon": 40,
+    "drain": True,
+    "visits": [1.0],
+    "rewards": {"kind": "binary"},
+    "arms": [{"name": "old", "probability": 0.2}, {"name": "new", "probability": 0.6}],
+    "trial": {
+        "control": "old",
+        "endpoint": "last",
+        "looks": {"at": "known", "values": [20]},
+        "rules": [{"kind": "superiority", "threshold": 0.9}],
+    },
+}
+
+
+class Bar:
+    """A bar in the terminal, of which only what it is told to say is kept."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def expect(self, rounds: int) -> None:
+        """Nothing is shown."""
+
+    def __call__(self, rounds: int) -> None:
+        """Nothing is shown."""
+
+    def say(self, text: str) -> None:
+        """Keep the text."""
+        self.said.append(text)
 
 
 class Browser(threading.Thread):
@@ -100,6 +140,23 @@ def test_only_who_knows_the_token_is_served() -> None:
         assert page._server.server_address[0] == "127.0.0.1"
 
 
+def test_who_may_not_ask_is_not_read() -> None:
+    """A request without the token is refused before its body comes, and so is a wish to stop that is long."""
+    with LivePage("a study") as page:
+        for path, token, status in (
+            ("/feed", "wrong", b"403"),
+            ("/stop", "wrong", b"403"),
+            ("/stop", page.token, b"400"),
+        ):
+            with socket.create_connection(("127.0.0.1", page.port), timeout=5) as connection:
+                host = f"127.0.0.1:{page.port}"
+                head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nX-Token: {token}\r\nContent-Length: 40000000\r\n\r\n"
+                connection.sendall(head.encode())
+                answer = connection.recv(100)
+            assert answer.startswith(b"HTTP/1.1 " + status)
+        assert not page.state.stop
+
+
 def test_what_is_no_message_is_refused() -> None:
     """Unknown places, what is not JSON and what has no length: an error each, and the page goes on."""
     with LivePage("a study") as page:
@@ -142,9 +199,53 @@ def test_a_browser_is_told_of_runs_and_of_their_end() -> None:
         assert found["regret"]["interval"] == pytest.approx([row["low"], row["high"]])
         assert found["share of best arm"]["mean"] == pytest.approx(row["best_arm_share"])
     assert told["ucb1"]["regret"]["interval"] is None
+    assert all(one["label"] == one["policy"] for one in last["estimates"])
     about, arrays = unpack_text(browser.told("log")[-1]["text"])
     assert about["logs"][0]["policy"] == "ucb1"
     assert arrays["0.count.pulls"].sum() == 60
+
+
+def test_estimates_of_designs_are_told_apart() -> None:
+    """Each design and truth has estimates of its own, superiority among them; the terminal shows it, too."""
+    one = Scenario(**TRIAL)
+    bar = Bar()
+    with looked_at() as (page, browser):
+        link = LiveLink(page.port, page.token)
+        result = trial(
+            [one, one.with_(name="other")],
+            ["uniform"],
+            runs=4,
+            truths=Truths(null=True),
+            live=link,
+            progress=SharedProgress(cast("Any", bar), page.state),
+        )
+        link.send()
+    told = {each["label"]: each for each in browser.told("state")[-1]["estimates"]}
+    assert isinstance(result, OperatingCharacteristics)
+    assert list(told) == [f"{each.design}, {each.truth}" for each in result.trials]
+    for each in result.trials:
+        found = told[f"{each.design}, {each.truth}"]
+        expected = share_of(each.decision == Reason.SUPERIORITY)
+        assert found["runs"] == 4
+        assert found["superiority"]["mean"] == expected.value
+        assert found["superiority"]["interval"] == pytest.approx([expected.low, expected.high])
+        assert found["patients"]["mean"] == pytest.approx(each.size.mean())
+    assert bar.said[-1].startswith("superiority ")
+
+
+def test_a_study_of_any_length_is_kept_as_a_few_numbers() -> None:
+    """Means and intervals are those of all numbers, though only their count, mean and spread are kept."""
+    values = np.random.default_rng(1).normal(1e6, 1.0, 1000)
+    state = PageState("a study")
+    for part in np.array_split(values, 7):
+        state.take({"finished": [{"policy": "a", "numbers": {"regret": number}} for number in part.tolist()]})
+    (found,) = state.described()["estimates"]
+    interval = t_interval(values)
+    assert found["regret"]["mean"] == pytest.approx(float(interval.mean))
+    assert np.array(found["regret"]["interval"]) - 1e6 == pytest.approx(
+        [float(interval.low) - 1e6, float(interval.high) - 1e6]
+    )
+    assert vars(next(iter(state._means.values()))["regret"]).keys() == {"count", "mean", "_squares"}
 
 
 def test_a_stop_reaches_the_runs() -> None:

@@ -12,7 +12,7 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Events
 from tpstream.run.loop import make_header
 from tpstream.view.aggregate import Aggregate
-from tpstream.view.sampling import LENGTH, MOST_SAVED, Budget, SampledRun
+from tpstream.view.sampling import LENGTH, MOST_SAVED, OVERHEAD, Budget, SampledRun
 
 WORLD = Scenario(**(KEYS | ASYNCHRONOUS["window"] | {"horizon": 400}))
 
@@ -45,6 +45,19 @@ def feed(run: SampledRun, events: Events, stretches: list[tuple[int, int]]) -> N
     arms = events.arm[events.kind == PULL]
     run.round = 0
     run.count(arms)
+
+
+def test_what_a_stretch_cost_is_learned() -> None:
+    """If stretches cost four times what they should, the next one is taken to cost that; less than planned is luck."""
+    budget = Budget()
+    for before in (4 * budget.cost(1000), 0.0):
+        budget.begin(1000)
+        with budget.spend(before):
+            pass
+        budget.settle()
+        assert budget.factor is not None
+    assert 3.4 - 0.1 < budget.factor < 3.4 + 0.1
+    assert budget.cost(1000) == pytest.approx(budget.factor * (OVERHEAD + 1000 * budget.per_event))
 
 
 def test_a_whole_sample_is_the_aggregate(events: Events) -> None:
@@ -101,9 +114,13 @@ def test_a_plan_costs_what_can_be_afforded(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Budget, "available", lambda _: 0.29)
     budget.per_event = 1.3e-4
     run = sampled_run(budget)
+    assert run.plan(1, 400) == [(1, LENGTH)]  # what it costs is not known yet
+    budget.factor = 1.0
     planned = run.plan(1, 400)
     assert len(planned) > 1
     assert all(count == LENGTH for _, count in planned)
     assert all(first + count <= later for (first, count), (later, _) in itertools.pairwise(planned))
+    budget.factor = 3.0
+    assert len(run.plan(1, 400)) < len(planned)
     budget.per_event = 1e-7
     assert run.plan(1, 400) == [(1, 400)]

@@ -248,14 +248,17 @@ def not_available(patients: Endpoints, arm: int) -> str | None:
     return None
 
 
-def credited_estimates(log: Log) -> tuple[Estimate, ...]:
-    """What a decision of each arm is credited with in the end, by AIPW with two-point weights: for `answer`."""
+def credited_estimates(log: Log) -> tuple[tuple[Estimate, Influence | None], ...]:
+    """What a decision of each arm is credited with in the end, by AIPW with two-point weights: for `answer`.
+
+    Beside each estimate stands what decisions add to its error; None where there is no estimate.
+    """
     patients = read_endpoints(log, "sum", credited=True)
     decay, found = default_decay(patients), []
     for arm, name in enumerate(patients.header.arms):
         reason, kind = not_available(patients, arm), ("aipw", WEIGHTS[-1])
         influence = _influence(patients, arm, kind, decay, available=reason is None)
-        found.append(_estimate(name, None, kind, influence, reason))
+        found.append((_estimate(name, None, kind, influence, reason), influence))
     return tuple(found)
 
 

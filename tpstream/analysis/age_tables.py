@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tpstream.analysis.logs import check_ranges
 from tpstream.analysis.open_values import FEWEST, ROUNDING, ArmAges
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
-from tpstream.model.events import PARTIAL, PULL, pull_events
+from tpstream.model.events import PARTIAL, PULL, concatenate, pull_events
 
 NEEDED = ("time", "kind", "pull", "part", "arm", "value")
 """The columns of a log that are read."""
@@ -86,17 +85,14 @@ def read_decisions(log: Log, purpose: str) -> Decisions:
     """Read all decisions of such a log; `purpose` is what for, in errors."""
     log.require_all(purpose)
     header = log.header
-    reader = log.reader.written or log.reader
     optional = ("probability", "probabilities")
-    shown = ["shown"] if "shown" in header.world_columns else []
-    parts = [columns for columns in reader.batches([*NEEDED, *shown, *optional]) if len(columns["kind"])]
-    if not parts:
+    names = (*NEEDED, "shown", *optional)
+    columns = pull_events(concatenate(list(log.counted(names, as_written=True)), names))
+    if not len(columns["kind"]):
         raise LogError(f"{log.path}: holds no decision; there is nothing to answer")
-    columns = pull_events({name: np.concatenate([one[name] for one in parts]) for name in (*NEEDED, *shown)})
     is_pull, is_paid = columns["kind"] == PULL, columns["kind"] == PARTIAL
     made, arm = columns["time"][is_pull], columns["arm"][is_pull]
     time, row = columns["time"][is_paid], columns["pull"][is_paid] - 1
-    check_ranges(log, {name: columns[name][is_pull | is_paid] for name in ("arm", "part", "pull")}, len(made))
     until, whole = _until(log, columns["time"])
     age = columns["part"][is_paid] - 1 if header.payments else np.floor(time - made[row] + ROUNDING).astype(np.int64)
     periods = header.span if header.payments else _periods(log, age)
@@ -104,8 +100,9 @@ def read_decisions(log: Log, purpose: str) -> Decisions:
     window = float(periods if header.window is None else header.window)
     observed = np.clip(np.floor(until - made + ROUNDING) + whole, 0, periods).astype(np.int64)
     observed[until - made + ROUNDING >= window] = periods
-    chances = [np.concatenate([one[name] for one in parts if name in one] or [made[:0]]) for name in optional]
-    probability, probabilities = (one if len(one) == len(made) else None for one in chances)
+    probability, probabilities = map(columns.get, optional)
+    if probability is not None and np.isnan(probability).all():
+        probability = None
     return Decisions(
         log.path,
         header,

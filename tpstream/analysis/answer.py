@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from tpstream.analysis.adaptive import credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_arms import ArmAnswer, arm_answer
 from tpstream.analysis.answer_warnings import find_warnings
 from tpstream.analysis.assignment import Assignment, depends_on_outcomes
-from tpstream.analysis.intervals import LEVEL
-from tpstream.analysis.leads import best_probabilities, clear_since, lead_courses
+from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_since, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
 from tpstream.analysis.open_values import FEWEST
 from tpstream.log.reader import Log, read_log
@@ -53,10 +51,16 @@ class Answer(Displayed):
         Why it is not clear, or cannot be said.
     needed
         How many more decisions would make the lead clear, if the difference stays what it is.
+    plan_until
+        The last day of the plan of looks (a date, or a number where times are): as named, else the end of the data.
+    alpha
+        The chance, by this plan, that a lead is called clear on some day although there is none.
     against
         The arm with which the others are compared, if one was named.
     warnings
         What a reader should know about the data.
+    notes
+        What a reader should know about the plan of looks.
     table
         The decisions and payments that the answer was made from.
     """
@@ -68,8 +72,11 @@ class Answer(Displayed):
     clear_since: str | float | None
     clear_reason: str | None
     needed: int | None
+    plan_until: str | float
+    alpha: float
     against: str | None
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     table: AgeTable
 
     @property
@@ -82,19 +89,25 @@ class Answer(Displayed):
         return pd.DataFrame([one.columns() for one in self.arms])
 
     def differences(self, against: str | None = None) -> pd.DataFrame:
-        """The value of every arm minus that of another one, by default the leader, with 95 % intervals."""
+        """The value of every arm minus that of another one, with 95 % intervals.
+
+        By default the other one is the arm that was named, else the leader.
+        """
         against = against or self.against or self.leader
         first = next((one for one in self.arms if one.arm == against), None)
         rows = []
         for one in self.arms:
-            if first is None or first.value is None or one is first or one.value is None:
+            if first is None or one is first:
                 continue
-            difference, low, high = one.value - first.value, None, None
-            if one.error is not None and first.error is not None:
-                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * float(np.hypot(one.error, first.error))
-                low, high = difference - half, difference + half
-            rows.append({"arm": one.arm, "against": against, "difference": difference, "low": low, "high": high})
+            difference, low, high = one.minus(first)
+            if difference is not None:
+                rows.append({"arm": one.arm, "against": against, "difference": difference, "low": low, "high": high})
         return pd.DataFrame(rows, columns=["arm", "against", "difference", "low", "high"])
+
+    def comparisons(self) -> tuple[pd.DataFrame, ...]:
+        """The differences to the leader, and to the arm that was named, if it is another one."""
+        named = () if self.against in (None, self.leader) else (self.differences(self.against),)
+        return (self.differences(self.leader), *named)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw what is paid by age, values with their intervals over time, and what is outstanding.
@@ -122,7 +135,7 @@ class Answer(Displayed):
         clear = f"clear since {self.clear_since}" if self.clear_since is not None else self.clear_reason or ""
         title = f"Answer of {self.log}: {self.leader or 'no arm'} leads"
         facts = [f"within {count_of(self.ages, self.unit)}", clear]
-        return Summary(title, facts, rows, self.warnings)
+        return Summary(title, facts, rows, (*self.notes, *self.warnings))
 
 
 def answer(
@@ -195,20 +208,25 @@ def answer(
     values = {place: one.value for place, one in enumerate(found) if one.value is not None}
     leader = max(values, key=values.__getitem__) if values else None
     since, last_bound, reason = None, 0.0, adaptive or _not_comparable(table, ages, len(values))
+    end = _plan_end(log, table, plan_until)
     if reason is None and leader is not None:
-        courses = lead_courses(table, list(values), leader, _plan_end(log, table, plan_until), alpha)
+        courses = lead_courses(table, list(values), leader, end, alpha)
         since, last_bound = clear_since(courses)
         reason = "the lead is not clear yet" if since is None else None
+    origin, unit = table.header.origin, table.header.time_unit
     return Answer(
         log=str(log.path),
         arms=tuple(found),
         ages=ages,
         leader=None if leader is None else names[leader],
-        clear_since=None if since is None else as_date(table.header.origin, table.header.time_unit, since),
+        clear_since=None if since is None else as_date(origin, unit, since),
         clear_reason=reason,
         needed=_needed(found, leader, last_bound) if last_bound and since is None else None,
+        plan_until=as_date(origin, unit, end),
+        alpha=alpha,
         against=against,
         warnings=find_warnings(table, ages),
+        notes=_without_plan(found, plan_until),
         table=table,
     )
 
@@ -216,19 +234,27 @@ def answer(
 def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:
     """The arms with adaptively weighted values, if the log has the probabilities for all of them."""
     made = credited_estimates(log)
-    if any(one.value is None for one in made):
+    if any(estimate.value is None for estimate, _ in made):
         return found
-    return [replace(one, weighted=weighted) for one, weighted in zip(found, made, strict=True)]
+    return [
+        replace(one, weighted=estimate, influence=influence)
+        for one, (estimate, influence) in zip(found, made, strict=True)
+    ]
 
 
 def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
-    known = [(one.value, one.error) for one in found if one.value is not None]
-    if not known or any(error is None for _, error in known):
+    known = [(one.value, one.error, one.influence) for one in found if one.value is not None]
+    if not known or any(error is None for _, error, _ in known):
         return found
-    values, errors = np.array(known, dtype=np.float64).T
-    chances = iter(best_probabilities(values, np.maximum(errors, 1e-12)).tolist())
-    return [one if one.value is None else replace(one, best_probability=next(chances)) for one in found]
+    values = np.array([value for value, _, _ in known])
+    shared = [influence.patients for _, _, influence in known if influence is not None]
+    if len(shared) == len(known):
+        chances = best_of_correlated(values, np.stack(shared))
+    else:
+        chances = best_probabilities(values, np.maximum(np.array([error for _, error, _ in known], dtype=float), 1e-12))
+    left = iter(chances.tolist())
+    return [one if one.value is None else replace(one, best_probability=next(left)) for one in found]
 
 
 def _not_comparable(table: AgeTable, ages: int, arms: int) -> str | None:
@@ -251,6 +277,14 @@ def _needed(found: Sequence[ArmAnswer], leader: int | None, bound: float) -> int
         error = float(np.hypot(lead.error, one.estimate.error))
         most = max(most, (bound * error / (lead.value - one.estimate.value)) ** 2)
     return int(np.ceil(sum(one.decisions for one in found) * (most - 1))) or None
+
+
+def _without_plan(found: Sequence[ArmAnswer], plan_until: str | float | None) -> tuple[str, ...]:
+    """A note if decisions are open, so that somebody may look again, and no plan of looks was named."""
+    if plan_until is not None or not any(one.open for one in found):
+        return ()
+    again = "decisions are open, and no plan was named: if you will look again, say now until when (--plan-until)"
+    return (f"{again}; plans that end with the data at every look call leads by chance more often than alpha",)
 
 
 def _plan_end(log: Log, table: AgeTable, plan_until: str | float | None) -> float:

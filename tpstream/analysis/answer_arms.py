@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from tpstream.analysis.adaptive import Estimate
-from tpstream.analysis.intervals import LEVEL
-from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate
+from tpstream.analysis.adaptive_weights import Influence
+from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate, skewed_interval
 from tpstream.model.display import counted
 
 PAYING = 20
@@ -47,6 +46,8 @@ class ArmAnswer:
     best_probability: float | None = None
     weighted: Estimate | None = None
     """If the assignment depended on outcomes: the value by analysis/adaptive.py, in place of the other."""
+    influence: Influence | None = None
+    """What decisions add to the error of that value."""
 
     @property
     def value(self) -> float | None:
@@ -62,6 +63,20 @@ class ArmAnswer:
             return self.weighted.error
         return None if self.estimate is None or self.reason is not None else self.estimate.error
 
+    def minus(self, other: "ArmAnswer") -> tuple[float | None, float | None, float | None]:
+        """The value minus that of another arm, with the interval of the difference; None for what is not known."""
+        if self.value is None or other.value is None:
+            return None, None, None
+        difference = self.value - other.value
+        if self.error is None or other.error is None:
+            return difference, None, None
+        if self.influence is not None and other.influence is not None:
+            both = self.influence.minus(other.influence)
+            return difference, difference - both.half_width, difference + both.half_width
+        assert self.estimate is not None  # noqa: S101 (it has an error)
+        assert other.estimate is not None  # noqa: S101
+        return difference, *skewed_interval(difference, np.concatenate([self.estimate.errors, -other.estimate.errors]))
+
     def columns(self) -> dict[str, Any]:
         """The arm as a row of the table `answer`; None for what is withheld."""
         found, shown = self.estimate, self.reason is None
@@ -76,8 +91,7 @@ class ArmAnswer:
         if found is not None:
             row["outstanding"] = found.outstanding
             if shown and self.outstanding_reason is None:
-                half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * found.outstanding_error
-                row |= {"outstanding_low": found.outstanding - half, "outstanding_high": found.outstanding + half}
+                row["outstanding_low"], row["outstanding_high"] = found.outstanding_interval()
         reason = self.reason or self.outstanding_reason
         if self.weighted is not None:
             reason = self.weighted.reason or f"outstanding: {self.reason}"

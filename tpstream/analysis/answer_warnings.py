@@ -3,49 +3,69 @@
 Arms that got other traffic, started later or pay otherwise than before, and payments that end before the data cut.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
 from scipy import stats
 
 from tpstream.analysis.age_tables import AgeTable
-from tpstream.analysis.open_values import FEWEST, ArmAges, estimate
+from tpstream.analysis.open_values import FEWEST, ArmAges, value_within
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.display import number_text
 from tpstream.model.units import count_of
 
 SIGNIFICANCE = 1e-3
-"""The chance of a warning about traffic, or a drift, without a reason."""
+"""The chance of a warning about traffic, a drift or a quiet end without a reason."""
 LATER = 0.05
 """The share of the time of all decisions by which an arm may begin after the first one."""
 QUIET = 2
 """How many times longer than ever between two payments it may be quiet at the end."""
+MOST_AGES = 8
+"""Ages up to which newer and older decisions are compared."""
 FEWEST_IN_CELL = 5
 """Decisions that are expected in a cell of the table of arms and hours, for the test to hold."""
 
 
 def find_warnings(table: AgeTable, ages: int) -> tuple[str, ...]:
     """All warnings, in words."""
-    quiet = quiet_end(table.header, np.concatenate(table.times), table.until)
+    quiet = quiet_end(table.header, table.arms, np.concatenate(table.times), table.until)
     return (*quiet, *_traffic(table), *_late_starts(table), *_drifts(table, ages))
 
 
-def quiet_end(header: Header, times: Floats, until: float) -> list[str]:
+def quiet_end(header: Header, arms: Sequence[ArmAges], times: Floats, until: float) -> list[str]:
     """A warning if nothing was paid for long before the data cut: payments may be known only up to an earlier time.
 
-    Days without payments count if they are twice as many as were ever between two payments, in the later half of them.
+    Days without payments count if they are twice as many as were ever between two payments, in the later half of them,
+    and if decisions were still young enough to pay: with the rates of payments by age up to then, none would come with
+    a chance of at most `SIGNIFICANCE`.
     """
     times = np.unique(times[times <= until])
     if not header.payments or len(times) < FEWEST:
         return []
-    quiet, longest = until - float(times[-1]), float(np.diff(times[len(times) // 2 :]).max())
-    if quiet <= QUIET * longest:
+    last = float(times[-1])
+    quiet, longest = until - last, float(np.diff(times[len(times) // 2 :]).max())
+    if quiet <= QUIET * longest or sum(_expected(arm, last, until) for arm in arms) < -np.log(SIGNIFICANCE):
         return []
     ended, most = (number_text(float(f"{length:.3g}")) for length in (quiet, longest))
     unit = header.time_unit or "unit"
     ends = f"the last payment came {ended} {unit}s before the data cut, and payments were at most {most} {unit}s apart"
     return [f"{ends}: if payments are known only up to it, all values are too low; import with that time as --until"]
+
+
+def _expected(arm: ArmAges, begin: float, end: float) -> float:
+    """The number of payments that are expected between two times, by their rate at each age up to the first one."""
+    ages = [np.clip(time - arm.made, 0.0, arm.periods) for time in (begin, end)]
+    whole = np.floor(ages[0]).astype(np.int64)
+    steps = np.bincount(whole, minlength=arm.periods + 1)
+    started = np.bincount(whole, weights=ages[0] - whole, minlength=arm.periods + 1)
+    passed = (arm.count - np.cumsum(steps) + started)[: arm.periods]  # the time that decisions spent at each age
+    payments = np.bincount(arm.age, minlength=arm.periods)[: arm.periods]
+    rates = np.divide(payments, passed, out=np.zeros(arm.periods), where=passed > 0)
+    upto = np.append(0.0, np.cumsum(rates))
+    before, after = (float(np.interp(age, np.arange(arm.periods + 1), upto).sum()) for age in ages)
+    return after - before
 
 
 def _traffic(table: AgeTable) -> list[str]:
@@ -87,7 +107,7 @@ def _late_starts(table: AgeTable) -> list[str]:
 
 
 def _drifts(table: AgeTable, ages: int) -> list[str]:
-    """Arms whose newer decisions pay otherwise than the older ones within the ages that both have."""
+    """Arms whose newer decisions pay otherwise, or at other ages, than the older ones, within the ages of both."""
     found = []
     for name, arm in zip(table.header.arms, table.arms, strict=True):
         half = arm.count // 2
@@ -97,13 +117,20 @@ def _drifts(table: AgeTable, ages: int) -> list[str]:
         common = min(older.usable(), newer.usable(), ages)
         if not common:
             continue
-        one, other = estimate(older, common), estimate(newer, common)
-        error = float(np.hypot(one.error, other.error))
-        if error and abs(one.value - other.value) > stats.norm.isf(SIGNIFICANCE / 2) * error:
-            within = count_of(common, table.header.time_unit)
-            paid = f"newer decisions of arm {name!r} paid {other.value:.3g} within {within}, older ones {one.value:.3g}"
+        compared = np.unique(np.ceil(np.linspace(0, common, MOST_AGES + 1)[1:]).astype(np.int64)).tolist()
+        score, one, other, age = max(_apart(older, newer, age) for age in compared)
+        if score > stats.norm.isf(SIGNIFICANCE / 2 / len(compared)):
+            within = count_of(age, table.header.time_unit)
+            paid = f"newer decisions of arm {name!r} paid {other:.3g} within {within}, older ones {one:.3g}"
             found.append(f"{paid}: what is corrected by older decisions may be off")
     return found
+
+
+def _apart(older: ArmAges, newer: ArmAges, age: int) -> tuple[float, float, float, int]:
+    """How far what older and newer decisions paid within an age is apart, in standard errors; both values, the age."""
+    (one, first), (other, second) = (value_within(arm, age) for arm in (older, newer))
+    error = float(np.hypot(first, second))
+    return abs(one - other) / error if error else 0.0, one, other, age
 
 
 def _part(arm: ArmAges, first: int, last: int) -> ArmAges:

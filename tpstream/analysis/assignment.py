@@ -7,9 +7,7 @@ import numpy as np
 from tpstream.analysis.age_tables import AgeTable
 from tpstream.log.reader import Log
 
-MANY_PROBABILITIES = 10
-"""An arm whose logged probabilities have more different values looks like that of a learning policy."""
-FIXED_POLICIES = ("uniform",)
+FIXED_POLICIES = ("uniform", "permuted-blocks")
 """Policies of runs that do not depend on outcomes."""
 Assignment = Literal["auto", "fixed", "adaptive"]
 
@@ -23,9 +21,23 @@ def depends_on_outcomes(log: Log, table: AgeTable, assignment: Assignment = "aut
         return None
     if log.header.imported is None:
         return None if log.header.kind in FIXED_POLICIES else f"{log.header.policy} learns from outcomes; {text}"
+    if said_assignment(log) == "random":
+        return None
     for name, chances in zip(log.header.arms, table.probabilities or (), strict=False):
         values = np.unique(np.round(chances[~np.isnan(chances)], 6))
-        if len(values) > MANY_PROBABILITIES:
-            found = f"the logged probabilities of arm {name!r} have {len(values):,} different values"
-            return f"{found}, as those of a learning policy; {text}; say --assignment fixed if they followed a plan"
+        if len(values) > 1:
+            found = f"the logged probabilities of arm {name!r} change ({len(values):,} different values)"
+        elif len(values) and values[0] == 1 and len(log.header.arms) > 1:
+            found = f"arm {name!r} was always chosen with probability 1"
+        else:
+            continue
+        remedy = 'if they followed a plan, say --assignment fixed, or assignment = "random" in the map of the import'
+        return f"{found}, as by a learning policy; {text}; {remedy}"
     return None
+
+
+def said_assignment(log: Log) -> str | None:
+    """How the arms of an imported log came about, if its map says that: "random" or "chosen"."""
+    options = ((log.header.imported or {}).get("map") or {}).get("options") or {}
+    found: str | None = options.get("assignment")
+    return found

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tpstream.analysis.logs import check_ranges
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.events import CLOSED, PARTIAL, Kind, pull_events
 from tpstream.model.limits import divisors
+from tpstream.model.memory import check_room
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
 
@@ -60,14 +60,14 @@ class CompletePulls(NamedTuple):
         span = self.sums.shape[1]
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)
-        for batch in log.reader.batches((*NEEDED, "shown")):
+        for batch in log.counted((*NEEDED, "shown")):
             columns = pull_events(batch)
-            check_ranges(log, columns, log.header.horizon)
             kept = ~np.isin(columns["pull"], imputed) if len(imputed) else slice(None)
             kind, pull, *rest = (columns[name][kept] for name in NEEDED)
             for number in pull[kind == Kind.PULL].tolist():
                 before = ring.reserve(number)
                 if before != ring.capacity:
+                    check_room(log.path, ring.capacity, span * parts.itemsize, f"open pulls of {span:,} parts")
                     parts, received = (ring.enlarge(rows, before, number) for rows in (parts, received))  # type: ignore[assignment]
                 received[number % ring.capacity] = 0
             _add_events((kind, pull, *rest), parts, received, self)

@@ -275,7 +275,7 @@ def diagnose(logs: Iterable[Log | str | Path] | Log | str | Path) -> list[Diagno
         pulls = CompletePulls.read(of_policy)
         if not pulls.pulls.any():
             raise _no_complete_pull(of_policy)
-        assumed = header.parameters.get("groups")
+        assumed = header.assumed_groups()
         found.append(
             Diagnosis(policy, tuple(header.arms), pulls.pulls, assumed, _groupings(pulls, header), _mass(pulls))
         )

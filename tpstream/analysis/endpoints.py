@@ -16,12 +16,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tpstream.analysis.logs import check_ranges
 from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DataError, LogError, did_you_mean
-from tpstream.model.events import Kind, pull_events
+from tpstream.model.events import Kind, concatenate, pull_events
 
 ROUNDING = 1e-9
 """Due times are compared to this, since sums of times are rounded."""
@@ -74,13 +73,12 @@ def read_endpoints(
         raise DataError(f"count: must be one of {', '.join(get_args(Count))}, got {count!r}")
     weights = endpoint_weights(header, endpoint)
     names = ["time", "kind", "pull", "arm", "part", "value", "shown", "probability", "probabilities"]
-    columns = pull_events(log.columns(names, [Kind.PULL, Kind.PARTIAL, Kind.CLOSED, Kind.LATE, Kind.DROPPED]))
+    columns = pull_events(concatenate(list(log.counted(names)), names))
     kind, pull, time = columns["kind"], columns["pull"], columns["time"]
     is_pull = kind == Kind.PULL
     patients = int(np.count_nonzero(is_pull))
     if not patients:
         raise LogError(f"{log.path}: holds no decision, so there is no patient; choose another log")
-    check_ranges(log, columns, patients)
     paid = kind == Kind.PARTIAL
     if not credited:
         paid &= ~_defaults(header, columns)

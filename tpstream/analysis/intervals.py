@@ -21,6 +21,7 @@ of that cost: 0 is as good as waiting, 1 as good as seeing everything at once; i
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,15 @@ def t_interval(values: Floats) -> Interval:
         return Interval(mean, unknown, unknown)
     half = t_quantile(runs) * values.std(axis=0, ddof=1) / np.sqrt(runs)
     return Interval(mean, mean - half, mean + half)
+
+
+def t_reach(counts: Any, deviations: Any) -> Floats:
+    """How far Student's intervals reach from means, each over so many values with this deviation; NaN below two."""
+    from scipy.special import stdtrit  # noqa: PLC0415 (as below)
+
+    some = np.maximum(np.asarray(counts, dtype=np.float64), 2)
+    reach = stdtrit(some - 1, (1 + LEVEL) / 2) * deviations / np.sqrt(some)
+    return np.where(np.asarray(counts) > 1, reach, np.nan)
 
 
 def t_quantile(runs: int) -> float:

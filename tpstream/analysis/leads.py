@@ -113,3 +113,19 @@ def best_probabilities(values: Floats, errors: Floats) -> Floats:
         found[number] = np.trapezoid(stats.norm.pdf(steps) * below, steps)
     chances: Floats = found / found.sum()
     return chances
+
+
+def best_of_correlated(values: Floats, errors: Floats) -> Floats:
+    """The same for estimates from the same decisions: `errors` is what each decision adds, a row for each estimate."""
+    covariance = errors @ errors.T
+    found = np.ones(len(values))
+    for number in range(len(values)):
+        lead = np.delete(np.eye(len(values)), number, axis=0)
+        lead[:, number] -= 1.0  # the others minus this one
+        if len(lead):
+            spread = lead @ covariance @ lead.T
+            spread += np.eye(len(lead)) * 1e-12 * max(float(np.trace(spread)), 1e-300)
+            others = stats.multivariate_normal(lead @ values, spread, allow_singular=True, seed=0)
+            found[number] = others.cdf(np.zeros(len(lead)))
+    chances: Floats = found / found.sum()
+    return chances

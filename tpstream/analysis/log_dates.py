@@ -2,8 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from tpstream.log.imports.times import MICROSECONDS
 from tpstream.model.errors import DataError
+from tpstream.model.units import MICROSECONDS
 
 
 def as_date(origin: str | None, unit: str | None, time: float) -> str | float:

@@ -23,14 +23,14 @@ import numpy as np
 import pandas as pd
 
 from tpstream.analysis.intervals import Interval, t_interval
-from tpstream.analysis.logs import WorldLogs, check_ranges, gather, logged_currency
+from tpstream.analysis.logs import WorldLogs, gather, logged_currency
 from tpstream.analysis.money import MEASURES, Account as EventAccount, Curves, money_table
 from tpstream.analysis.regret import PullCounts, all_equal, best_arms, checkpoints, no_best_arm, pseudo_regret
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import PolicyTables, Summary, counted, number_text
 from tpstream.model.errors import LogError
-from tpstream.model.events import Kind, about_pulls
+from tpstream.model.events import Kind, about_pulls, concatenate
 from tpstream.model.units import round_title
 from tpstream.model.world import Problem
 
@@ -242,8 +242,7 @@ def log_regret(logs: Iterable[Log | str | Path] | Log | str | Path, *, only_pull
         notes=_notes(found, without_deliveries, int(rounds[reach - 1])),
         problem=header.problem(),
         known=tuple(
-            (policy, logs[0].header.kind, logs[0].header.parameters.get("groups"))
-            for policy, logs in found.logs.items()
+            (policy, logs[0].header.kind, logs[0].header.assumed_groups()) for policy, logs in found.logs.items()
         ),
         currency=logged_currency(header),
         round_title=round_title(header.time_unit, regular=header.time_unit is not None and _is_regular(found)),
@@ -261,15 +260,14 @@ def _read_run(log: Log, rounds: Ints, *, only_pulls: bool) -> tuple[Curves, int]
     means = log.header.known_means()
     account = EventAccount(means, rounds, log.header.horizon)
     if only_pulls:
-        arms = log.columns(["arm"], [Kind.PULL])["arm"]
-        check_ranges(log, {"arm": arms}, log.header.horizon)
+        columns = concatenate(list(log.counted(["kind", "arm"])), ["kind", "arm"])
+        arms = columns["arm"][columns["kind"] == Kind.PULL]
         counter, pulls = PullCounts(len(means), rounds), len(arms)
         counter.add(arms)
         curves = account.curves()
         curves.counts[:-1] = counter.counts()
     else:
-        for columns in map(about_pulls, log.reader.batches(NEEDED)):
-            check_ranges(log, columns, log.header.horizon)
+        for columns in map(about_pulls, log.counted(NEEDED)):
             account.add(columns)
         curves = account.curves()
         pulls = int(curves.counts.sum())

@@ -7,7 +7,6 @@ from pathlib import Path
 from tpstream.log.reader import Log, read_logs
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import Columns
 from tpstream.rewards.base import money_unit
 
 
@@ -28,16 +27,6 @@ def logged_currency(header: Header) -> str | None:
     """How the amounts of a log are written, empty if the currency is not known; None if its rewards are not money."""
     named, kind = header.currency or header.scenario.get("currency"), header.scenario.get("rewards", {}).get("kind", "")
     return money_unit(named, kind)
-
-
-def check_ranges(log: Log, columns: Columns, pulls: int) -> None:
-    """Refuse arms, parts and pulls that cannot be counted; the other rules of a log are for `check` to look at."""
-    header = log.header
-    for name, first, last in (("arm", 0, len(header.arms) - 1), ("part", 0, header.span), ("pull", 1, pulls)):
-        numbers = columns.get(name)
-        if numbers is not None and len(numbers) and not first <= numbers.min() <= numbers.max() <= last:
-            article = "an" if name == "arm" else "a"
-            raise LogError(f"{log.path}: {article} {name} is outside of {first} to {last}; `tpstream check` says where")
 
 
 def gather(logs: Iterable[Log | str | Path] | Log | str | Path) -> WorldLogs:

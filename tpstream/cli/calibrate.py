@@ -1,12 +1,12 @@
 """The command that finds the threshold of a rule by simulation: calibrate."""
 
-import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tpstream.cli.app import command
 from tpstream.cli.designs import TruthFlags, read_numbers
-from tpstream.cli.options import FolderFlags, LimitFlags, OutputFlags, SettingStudyFlags, option
+from tpstream.cli.options import FolderFlags, LimitFlags, OutputFlags, Report, SettingStudyFlags, option
 from tpstream.cli.output import print_json, print_table
 from tpstream.cli.start import say
 from tpstream.cli.study import prepared
@@ -50,6 +50,7 @@ def calibrate(
         str | None, option("--between A,B", "Where a bisection looks for it.", default="by the kind of rule")
     ] = None,
     folder: FolderFlags,
+    report: Report = None,
     limits: LimitFlags,
     output: OutputFlags,
 ) -> None:
@@ -77,26 +78,22 @@ def calibrate(
             **keywords,
             **limits.keywords(),
         )
-    _show_calibration(found, output)
+    if report is not None:
+        from tpstream.trial.calibration_report import calibration_report
+
+        calibration_report(found, scenario).write(report)
+    _show_calibration(found, output, report)
 
 
-def _show_calibration(found: "Calibration", output: OutputFlags) -> None:
+def _show_calibration(found: "Calibration", output: OutputFlags, report: Path | None) -> None:
+    from tpstream.trial.calibration_report import rate_rows, threshold
+
     if output.as_json:
         rates = {name: getattr(found, name)._asdict() for name in ("found", "confirmed")}
         plain = {name: value for name, value in vars(found).items() if name not in rates}
-        ends = {name: None if math.isnan(plain[name]) else plain[name] for name in ("low", "high")}
-        print_json({**plain, **ends, **rates})
+        print_json({**plain, **rates})
         return
-    sure = "" if math.isnan(found.low) else f" (95 % interval {found.low:.6g} to {found.high:.6g})"
-    say(f"{found.key} = {found.value:.6g}{sure}")
-    rows = [
-        {
-            "": name,
-            found.target: f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})",
-            "standard error": f"{one.error:.4f}",
-            "trials": f"{one.trials:,}",
-        }
-        for name, one in (("in the search", found.found), ("in fresh trials", found.confirmed))
-    ]
-    print_table(rows, title=f"wanted: {found.target} = {found.wanted:g}")
+    say(threshold(found))
+    print_table(rate_rows(found), title=f"wanted: {found.target} = {found.wanted:g}")
     output.add("found", f"by {found.method}; {found.trials:,} trials were simulated in all")
+    output.add("report", report)

@@ -147,5 +147,8 @@ def show_designs(
         differences = rows.difference_rows(result)
         if differences:
             print_table(differences, title="estimates of differences to the control, with everything known")
-        print_table(rows.benefit_rows(result), title="what the patients get, and what incomplete data do")
+        stops = rows.stop_rows(result)
+        if stops:
+            print_table(stops, title="stops at looks, what incomplete data do, and errors with everything known")
+        print_table(rows.benefit_rows(result), title="what the patients get")
     show_places(output, figure, out, report)

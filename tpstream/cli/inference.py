@@ -7,7 +7,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
-from tpstream.cli.options import OutputFlags, Plugins, load_plugins, option
+from tpstream.cli.options import OutputFlags, Plugins, Report, load_plugins, option
 from tpstream.cli.output import pick, print_json, print_table, records
 from tpstream.cli.start import say
 
@@ -67,6 +67,7 @@ def inference(
         int, option("--replications N", "How often patients are assigned again; 0: no randomisation test.", least=0)
     ] = 1000,
     seed: Annotated[int, option("--seed -s N", "The seed of these assignments.", least=0)] = 0,
+    report: Report = None,
     plugins: Plugins = None,
     output: OutputFlags,
 ) -> None:
@@ -84,6 +85,10 @@ def inference(
     told = read_endpoint(endpoint)
     found = adaptive_estimates(log, endpoint=told, count=count, control=control, decay=decay)
     test, reason = _test(log, told, count, control, alternative, replications, seed)
+    if report is not None:
+        from tpstream.trial.inference_report import inference_report
+
+        inference_report(found, weights, test, reason).write(report)
     if output.as_json:
         top = pick(found, "log", "policy", "control", "rule", "decay", "notes")
         arms = [
@@ -101,6 +106,7 @@ def inference(
         say(reason)
     output.add("counted", found.rule)
     output.add("note", *found.notes, *(() if test is None else test.notes))
+    output.add("report", report)
 
 
 def _test(

@@ -10,13 +10,13 @@ from tpstream.cli.start import complain
 
 if TYPE_CHECKING:
     from tpstream.cli.output import Bar
-    from tpstream.view.live import LiveState
+    from tpstream.view.live import PageState
 
 
 class SharedProgress:
     """Tells the bar in the terminal, if there is one, and the page how far the runs are."""
 
-    def __init__(self, bar: "Bar | None", state: "LiveState") -> None:
+    def __init__(self, bar: "Bar | None", state: "PageState") -> None:
         self._bar, self._state = bar, state
 
     def expect(self, rounds: int) -> None:
@@ -30,6 +30,11 @@ class SharedProgress:
         self._state(rounds)
         if self._bar is not None:
             self._bar(rounds)
+
+    def say(self, text: str) -> None:
+        """Show this, such as an estimate so far, in the terminal."""
+        if self._bar is not None:
+            self._bar.say(text)
 
 
 @contextmanager

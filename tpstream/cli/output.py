@@ -213,15 +213,17 @@ def records(table: "pd.DataFrame") -> list[dict[str, Any]]:
 def write_table(path: Path, table: "pd.DataFrame") -> None:
     """Write a table as CSV, Parquet or JSON, by the ending of the file."""
     from tpstream.model.errors import LogError
+    from tpstream.model.whole_files import write_whole
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".csv":
-            path.write_text(csv_text(table), encoding="utf-8", newline="")
+            content = csv_text(table).encode()
         elif path.suffix == ".parquet":
-            table.to_parquet(path, index=False)
+            content = table.to_parquet(index=False)
         else:
-            path.write_text(json.dumps(records(table), indent=2) + "\n", encoding="utf-8")
+            content = (json.dumps(records(table), indent=2) + "\n").encode()
+        write_whole(path, content)
     except OSError as error:
         raise LogError(f"{path}: cannot write the table: {error.strerror}; choose another place") from error
 

@@ -8,7 +8,7 @@ import typer
 
 from tpstream.cli.app import command
 from tpstream.cli.logs import LogPath
-from tpstream.cli.options import Figure, Force, OutputFlags, option
+from tpstream.cli.options import Figure, Force, OutputFlags, Report, option
 from tpstream.cli.output import pick, print_json, print_table, records
 from tpstream.cli.start import say
 
@@ -122,13 +122,14 @@ def import_tables(
 def _write_guess(tables: "Tables", out: Path, *, force: bool) -> Path:
     """Write the guessed map beside the log."""
     from tpstream.model.errors import DataError
+    from tpstream.model.whole_files import write_whole
 
     path = out.with_name(f"{out.stem}.map.toml")
     if path.exists() and not force and not _is_guess(tables, path):
         raise DataError(f"{path}: there is a map already; use it with --map, or write it anew with --force")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(tables.columns.text(), encoding="utf-8")
+        write_whole(path, tables.columns.text().encode())
     except OSError as error:
         raise DataError(f"{path}: cannot write the map: {error.strerror}; choose another place") from error
     return path
@@ -189,7 +190,7 @@ def answer(
     log: LogPath,
     *,
     against: Annotated[
-        str | None, option("--against ARM", "Compare every arm with this one.", default="the leader")
+        str | None, option("--against ARM", "Compare every arm with this one, too.", default="the leader alone")
     ] = None,
     plan_until: Annotated[
         str | None,
@@ -207,6 +208,7 @@ def answer(
         option("--assignment", "Whether how arms were assigned depended on outcomes (adaptive) or not (fixed)."),
     ] = "auto",
     figure: Figure = None,
+    report: Report = None,
     output: OutputFlags,
 ) -> None:
     """Say which arm pays most in the end, by how much, since when that is clear, and what is outstanding.
@@ -222,65 +224,32 @@ def answer(
     found = answer_log(log, against=against, plan_until=plan_until, alpha=alpha, assignment=assignment)
     if figure is not None:
         found.plot(figure)
+    if report is not None:
+        from tpstream.experiment.answer_report import answer_report
+
+        answer_report(found).write(report)
     if output.as_json:
-        top = pick(found, "log", "leader", "clear_since", "clear_reason", "needed", "ages", "unit", "warnings")
-        print_json({**top, "arms": records(found.frame()), "differences": records(found.differences())})
+        names = ("log", "leader", "clear_since", "clear_reason", "needed", "plan_until", "alpha", "ages", "unit")
+        differences = [row for table in found.comparisons() for row in records(table)]
+        print_json(
+            {**pick(found, *names, "warnings", "notes"), "arms": records(found.frame()), "differences": differences}
+        )
         return
     _show_answer(found)
     output.add("figure", figure)
+    output.add("report", report)
 
 
 def _show_answer(found: "Answer") -> None:
     """Print the table of arms, the differences, since when the lead is clear, and what is withheld or doubtful."""
+    from tpstream.experiment.answer_report import arm_rows, difference_rows, plan, remarks, verdict
     from tpstream.model.units import count_of
 
     currency = found.table.header.currency
-    rows = [
-        {
-            "arm": row["arm"],
-            "decisions": f"{row['decisions']:,}",
-            "open": f"{row['open']:,}",
-            "paid so far": _with_interval(row["paid"], None, None),
-            "per decision": _with_interval(row["naive"], None, None),
-            "in the end": _with_interval(row["value"], row["low"], row["high"]),
-            "outstanding": _with_interval(row["outstanding"], row["outstanding_low"], row["outstanding_high"]),
-            "best": "" if row["best_probability"] is None else f"{row['best_probability']:.1%}",
-        }
-        for row in records(found.frame())
-    ]
     money = f" in {currency}" if currency else ""
     within = f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)"
-    print_table(rows, title=within if found.ages else f"what was paid so far{money}")
-    differences = [
-        {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
-        for row in records(found.differences())
-    ]
-    if differences:
-        print_table(differences)
-    if 0 < found.ages < found.table.periods:
-        whole = count_of(found.table.periods, found.unit)
-        say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
-    if found.clear_since is not None:
-        since = found.clear_since if isinstance(found.clear_since, str) else f"{found.clear_since:g}"
-        say(f"{found.leader} leads; clear since {since}")
-    else:
-        more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
-        say(f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}")
-    if any(one.weighted is not None for one in found.arms):
-        say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
-    for one in found.arms:
-        reason = one.columns()["reason"]
-        if reason is not None:
-            say(f"withheld for {one.arm}: {reason}")
-    for warning in found.warnings:
-        say(f"warning: {warning}")
-
-
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A number with its interval in brackets; empty if it is withheld."""
-    from tpstream.model.display import number_text
-
-    if value is None:
-        return ""
-    text = number_text(value)
-    return text if low is None or high is None else f"{text} ({number_text(low)} to {number_text(high)})"
+    print_table(arm_rows(found), title=within if found.ages else f"what was paid so far{money}")
+    for rows in difference_rows(found):
+        print_table(rows)
+    for text in (verdict(found), plan(found), *remarks(found)):
+        say(text)

@@ -101,14 +101,16 @@ class Interruptions:
 
 
 class Interruption(KeyboardInterrupt):
-    """An interruption, which tells of its deletion."""
+    """An interruption, which tells of its deletion; libraries make copies of it with the same arguments."""
 
-    def __init__(self, sender: Interruptions) -> None:
-        super().__init__()
+    def __init__(self, sender: Interruptions | None = None) -> None:
+        super().__init__(*([] if sender is None else [sender]))
         self._sender = sender
 
     def __del__(self) -> None:
-        self._sender.send_again()
+        sender = getattr(self, "_sender", None)  # a copy may be made without calling __init__
+        if sender is not None:
+            sender.send_again()
 
 
 def say(text: str = "", *, err: bool = False) -> None:

@@ -36,6 +36,7 @@ amount = "free"
 unit = "week"
 window = "52w"
 name = "Rossi"
+assignment = "random"       # financial aid was given by chance alone
 """
 
 

@@ -30,17 +30,17 @@ from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
 LARGE = 2**30
-"""From this many bytes on, a note says how much memory the blocks of rewards take."""
+"""From this many bytes on, a note says how much memory the blocks of draws take."""
 
 
 @lru_cache(maxsize=64)
-def note_memory(arms: int, span: int) -> None:
-    """Say, before it is taken, how much memory the blocks of rewards take; refuse what no machine has."""
-    needed = arms * BLOCK * span * np.dtype(np.float64).itemsize
-    said = f"{arms:,} arms x {BLOCK} pulls x span {span:,} x 8 bytes"
+def note_memory(arms: int, span: int, bytes_per_part: int) -> None:
+    """Say, before it is taken, how much memory the blocks of draws take; refuse what no machine has."""
+    needed = arms * BLOCK * span * bytes_per_part
+    said = f"{arms:,} arms x {BLOCK} pulls x span {span:,} x {bytes_per_part} bytes"
     if needed >= LARGE:
         logger().warning(
-            "the blocks of rewards take much memory",
+            "the blocks of rewards and delays take much memory",
             gigabytes=round(needed / 1e9, 1),
             sum=said,
             remedy="fewer arms or a shorter span; each worker process takes as much",
@@ -49,7 +49,7 @@ def note_memory(arms: int, span: int) -> None:
         np.empty(needed // 8)
     except MemoryError:
         raise EngineError(
-            f"the blocks of rewards take {needed / 1e9:,.1f} GB ({said}), which this machine does not have; "
+            f"the blocks of rewards and delays take {needed / 1e9:,.1f} GB ({said}), which this machine does not have; "
             f"use fewer arms or a shorter span"
         ) from None
 
@@ -117,7 +117,7 @@ class CompiledEngine:
         """Run all rounds; yields the arms of each batch of rounds."""
         plain, subscriptions = self._world.timing.plain, self._subscriptions
         if not plain or self.bus.names or subscriptions.partial or subscriptions.received:
-            note_memory(self._world.problem.arms, self._world.problem.span)
+            note_memory(self._world.problem.arms, self._world.problem.span, self._world.timing.bytes_per_part)
         kind: Any = GeneralRun
         if self._pauses is not None:
             from tpstream.engines.compiled_paused import PausedRun  # noqa: PLC0415 (few worlds need it)

@@ -26,7 +26,7 @@ class SteppedRoom(RealRoom):
     """
 
     def __init__(self, world: World, reader: DrawsReader, places: Any, place: int, rows: int) -> None:
-        note_memory(world.problem.arms, world.problem.span)
+        note_memory(world.problem.arms, world.problem.span, world.timing.bytes_per_part)
         self._world = world
         self._reader = reader
         self._places, self._place = places, place

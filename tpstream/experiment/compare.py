@@ -18,7 +18,7 @@ from tpstream.analysis.intervals import CLAIRVOYANT, WAITING
 from tpstream.engines.engine import select
 from tpstream.experiment.executors import Chunker, count_workers, run_chunks
 from tpstream.experiment.folder import Origin, export, open_folder, origin_of
-from tpstream.experiment.live import tell_results, tell_runs
+from tpstream.experiment.live import ResultTeller, Told, tell_runs
 from tpstream.experiment.plan import Chunk, Plan, list_work, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import NUMBER, CellSummary, FailedRun, Records, summarize, summarize_cells
@@ -155,12 +155,13 @@ def run_study(plan: Plan, *, jobs: int, folder: Path | None, executor: Executor 
         search = partial(find_obstacle, plan, work, executor)
         live: dict[str, Any] = {} if plan.options.live is None else {"stopped": plan.options.live.stopped}
         live["timeout"] = plan.options.timeout
+        teller = None if plan.options.live is None else ResultTeller(plan, plan.options.live)
         doing = run_chunks(chunker, plan.options.progress, executor=executor, jobs=cores, find_obstacle=search, **live)
         with closing(doing) as results:
             for some in results:
                 store.keep(some)
-                if plan.options.live is not None:
-                    tell_results(plan, some)
+                if teller is not None:
+                    teller.tell(some)
                 if isinstance(plan.options.progress, Hearing):
                     plan.options.progress.hear(some)
                 failed = failed or any(one.failure is not None for one in some)
@@ -239,8 +240,8 @@ def run_once(
     failed = any(result.failure is not None for result in results)
     cell = summarize(scenario.name, scenario, {}, [(choice, "") for choice in choices], seed, commands=failed)
     if options.live is not None:
-        measures_of = zip([one.label for one in choices], [one.measures for one in results], strict=True)
-        tell_runs(options.live, scenario.means, measures_of)
+        told = [Told(scenario.name, "", choice.label, np.asarray(scenario.means)) for choice in choices]
+        tell_runs(options.live, zip(told, [one.measures for one in results], strict=True))
     origin = partial(_origin_of_run, scenario, requests, run, seed)
     return make_study(cell, found, seed, rounds, options.log, origin, counted)
 

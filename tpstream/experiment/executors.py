@@ -24,6 +24,7 @@ from tpstream.experiment.store import RunResult, pack
 from tpstream.experiment.timeouts import Overdue, Watch, run_timed
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.notes import logger
+from tpstream.run.cost import SECONDS_PER_EVENT
 from tpstream.run.loop import RunStopped, error_line, run_policies
 from tpstream.run.options import Progress
 from tpstream.run.turns import Turns
@@ -37,8 +38,6 @@ WORTH = 5.0
 """Seconds of work below which processes, which take seconds to start, are not worth starting."""
 TRIALS = 2
 """Runs that are done here first to see how long they take; the very first one also loads compiled code."""
-SECONDS_PER_EVENT = {True: 5e-9, False: 2.5e-6}
-"""A rough guess, compiled or not; a run of more than a second is not done here first."""
 UNKNOWN_WORKERS = 8
 """Assumed number of workers of an executor that does not tell how many it has."""
 CONNECT_SECONDS = 10

@@ -7,9 +7,6 @@ Result files: tables of a study, the same to the last byte however the study was
 """
 
 import json
-import os
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +18,8 @@ from tpstream.experiment.plan import Plan
 from tpstream.experiment.store import SCHEMA, code_modules, hash_of, identify_world, policy_code
 from tpstream.model.errors import StudyError, TpstreamError
 from tpstream.model.names import csv_text
-from tpstream.model.notes import package_versions
-from tpstream.model.whole_files import read_whole
+from tpstream.model.notes import package_versions, typed_command
+from tpstream.model.whole_files import read_whole, write_whole
 from tpstream.scenario.description import Description, describe_scenario
 from tpstream.scenario.messages import quote
 from tpstream.scenario.overrides import Labelled
@@ -149,7 +146,7 @@ def describe_study(plan: Plan) -> dict[str, Any]:
         "runs": plan.runs.stop,
         "logs": None if plan.options.log is None else str(plan.options.log.place.resolve()),
         "log_format": None if plan.options.log is None else plan.options.log.format,
-        "commands": [shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])],
+        "commands": [typed_command()],
     }
     return {**about, "hash": hash_of({key: value for key, value in about.items() if key not in GROWS})}
 
@@ -253,13 +250,6 @@ def _grown(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
     commands = [*earlier, *wanted["commands"]]  # the last one is that whose result is shown
     grown = {"sweep": sweep, "policies": policies, "runs": max(kept["runs"], wanted["runs"]), "commands": commands}
     return {**wanted, **grown}
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there in whole or as it was before."""
-    partly = path.with_name(f".{path.name}.{os.getpid()}")
-    partly.write_bytes(content)
-    partly.replace(path)
 
 
 def result_files(folder: Path) -> list[str]:

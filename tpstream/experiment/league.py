@@ -16,7 +16,6 @@ import pandas as pd
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import INFORMED
 from tpstream.experiment.compare import Expecting, compare
-from tpstream.experiment.folder import write_whole
 from tpstream.experiment.league_folder import note_league
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import FailedRun
@@ -24,6 +23,7 @@ from tpstream.experiment.standings import FIXED, conclude, judge
 from tpstream.model.display import PolicyTables, Summary, counted
 from tpstream.model.errors import PolicyError, StudyError
 from tpstream.model.names import csv_text
+from tpstream.model.whole_files import write_whole
 from tpstream.policies import POLICIES
 from tpstream.run.options import RunKeywords
 from tpstream.scenario.policy_choice import PolicySpec, with_kinds

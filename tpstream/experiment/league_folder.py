@@ -4,13 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from tpstream.experiment.folder import LEAGUE, NAME, write_whole
+import msgspec
+
+from tpstream.experiment.folder import LEAGUE, NAME
 from tpstream.experiment.reading import StoredStudy, count_runs, onward, read_any
 from tpstream.experiment.store import SCHEMA
 from tpstream.model.errors import StudyError
+from tpstream.model.limits import LONGEST_LIST
+from tpstream.model.names import is_file_name
 from tpstream.model.units import count_of
+from tpstream.model.whole_files import read_whole, write_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +40,31 @@ class StoredLeague:
         return sorted({file for world in self.worlds.values() for file in world.code})
 
 
+class _Refusal(msgspec.Struct):
+    world: str
+    policy: str
+    reason: str
+
+
+class _About(msgspec.Struct):
+    """The values of league.json that are read again, by their types."""
+
+    worlds: Annotated[list[str], msgspec.Meta(max_length=LONGEST_LIST)]
+    refusals: Annotated[list[_Refusal], msgspec.Meta(max_length=LONGEST_LIST)]
+
+
+def _check_names(place: Path, names: Sequence[str]) -> None:
+    """Refuse worlds whose folders would not be in that of the league."""
+    for name in names:
+        if not is_file_name(name):
+            raise StudyError(f"{place}: no folder in it can be named after the world {name!r}; give it another name")
+
+
 def note_league(folder: Path, worlds: Sequence[str], refusals: Sequence[Mapping[str, str]]) -> None:
     """Write what joins the folders of the worlds, before anything is run; a folder that holds a study is refused."""
     if (folder / NAME).exists():
         raise StudyError(f"{folder}: holds a study; choose another folder for the league")
+    _check_names(folder, worlds)
     about = {"schema": SCHEMA, "worlds": list(worlds), "refusals": [dict(one) for one in refusals]}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,11 +77,11 @@ def read_league(folder: Path) -> StoredLeague:
     """Read the folder of a league; as with that of a study, nothing in it is executed."""
     place = folder / LEAGUE
     try:
-        about = json.loads(place.read_text(encoding="utf-8"))
-        names = [str(name) for name in about["worlds"]]
-        refusals = [{key: str(one[key]) for key in ("world", "policy", "reason")} for one in about["refusals"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        about = msgspec.json.decode(read_whole(place), type=_About)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise StudyError(f"{place}: cannot be read; repeat the league's command") from None
+    names, refusals = about.worlds, [msgspec.structs.asdict(one) for one in about.refusals]
+    _check_names(place, names)
     begun = {name: read_any(folder / name) for name in names if (folder / name / NAME).is_file()}
     worlds = {name: world for name, world in begun.items() if world.finished}
     if not worlds:

@@ -32,6 +32,7 @@ from tpstream.experiment.standings import FIXED
 from tpstream.experiment.sweep import Sweep
 from tpstream.figures.style import policy_colours
 from tpstream.model.display import counted, listed, number_text
+from tpstream.model.notes import package_versions, typed_command
 from tpstream.model.units import count_of
 from tpstream.scenario.description import WORDS, Description
 from tpstream.view.pages import Page
@@ -69,6 +70,11 @@ def world_section(
     if world is None:
         found = [{"arm": arm, "mean": number_text(mean)} for arm, mean in zip(arms, means, strict=True)]
         return Section(title, [Table(found, "The arms, and the true mean of what a pull of each pays")])
+    return described_section(world, title, words=words)
+
+
+def described_section(world: Description, title: str = WORLD, *, words: bool = True) -> Section:
+    """A world that was described."""
     blocks: list[Block] = [
         Sentences([f"{world.size}. {world.duration} {world.kinds}"]),
         Sentences([WORDS] if words else [], quiet=True),
@@ -82,6 +88,12 @@ def findings_section(found: Sequence[str], origins: Sequence[Origin | None]) -> 
     """What was found, how its intervals are to be read, and first of all whether runs are missing."""
     missing = [f"Not finished: {one.unfinished}." for one in origins if one is not None and one.unfinished is not None]
     return Section(FOUND, [Sentences([*missing, *found], points=True), Sentences([INTERVALS], quiet=True)])
+
+
+def command_section(facts: Sequence[tuple[str, str]]) -> Section:
+    """The command that was typed, and what its numbers depend on."""
+    versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
+    return Section(REPEAT, [Code(typed_command()), Facts([*facts, ("versions", versions)])])
 
 
 def repeat_section(

@@ -20,6 +20,7 @@ from tpstream.analysis.theory import Bound
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import FigureError, UnknownNameError
 from tpstream.model.names import shorten, visible
+from tpstream.model.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,9 +145,12 @@ def open_axes(path: str | Path | None, ax: "Axes | None", width: float, height: 
 
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure, equal figures as equal bytes."""
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+    format = path.suffix.lower().removeprefix(".")
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(format)
+    drawn = BytesIO()
     try:
-        figure.savefig(path, dpi=150, metadata=metadata)
+        figure.savefig(drawn, format=format, dpi=150, metadata=metadata)
+        write_whole(path, drawn.getvalue())
     except OSError as error:
         raise FigureError(f"{path}: cannot write the figure: {error.strerror}; choose another place") from error
 

@@ -92,7 +92,7 @@ def open_reader(path: Path) -> FormatReader:
     if sha256 and not _ends(path, size):
         end = sha256 = None  # the last write was cut off
     read = partial(_read_columns, path, size, len(header.arms))
-    rounds = None if end is not None else max((int(one["round"][-1]) for one in read(["round"])), default=None)
+    rounds = None if sha256 else max((int(one["round"][-1]) for one in read(["round"])), default=None)
     return FormatReader(header, last, end, read, last_round=rounds, sha256=sha256)
 
 
@@ -203,13 +203,14 @@ def _read_batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple
 def validated(batch: Any, path: Path, number: int) -> Any:
     """The batch, if its buffers are what they should be: Arrow trusts them, and would read beyond their ends.
 
-    Columns without any value are passed over, since nothing reads them. Of a dictionary only the ends of its indices
-    are compared with its length, because Arrow's own way takes several times as long.
+    Optional columns that claim to have no value are passed over, since nothing reads them (`_has_values`). Of a
+    dictionary only the ends of its indices are compared with its length, because Arrow's own way takes several times
+    as long.
     """
     try:
         batch.validate()
-        for column in batch.columns:
-            if column.null_count == len(batch):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if name in COLUMN and COLUMN[name].optional and not _has_values(batch, COLUMN[name]):
                 continue
             if isinstance(column, pa.DictionaryArray):
                 _validate_dictionary(column)
@@ -225,6 +226,8 @@ def _validate_dictionary(column: Any) -> None:
     column.indices.validate(full=True)
     column.dictionary.validate(full=True)
     ends = pc.min_max(column.indices).as_py()
+    if ends["min"] is None:  # it has no value
+        return
     if ends["min"] < 0 or ends["max"] >= len(column.dictionary):
         raise ValueError(f"indices from {ends['min']} to {ends['max']} into {len(column.dictionary)} values")
 
@@ -347,6 +350,8 @@ def _to_numbers(stored: Any, column: Column) -> Any:
     """A column as it is in memory."""
     if stored.null_count and not column.nullable:
         raise ValueError(f"{column.name} is missing in {stored.null_count} events")
+    if pa.types.is_signed_integer(stored.type) and column.type is np.int64:
+        return stored.to_numpy().astype(np.int64)  # an array that may be written to, at once
     numbers = stored.to_numpy(zero_copy_only=False)
     return numbers if numbers.dtype == column.type else stored.cast(pa.from_numpy_dtype(column.type)).to_numpy()
 

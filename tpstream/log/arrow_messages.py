@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from tpstream.model.errors import LogError
 
-MOST_ROWS = 2**24
-"""Events that a batch may hold, some 17 million."""
+MOST_ROWS = 2**22
+"""Events that a batch may hold, some 4 million."""
 MOST_BYTES = 2**31
 """Bytes that a batch may take in memory."""
 

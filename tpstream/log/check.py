@@ -6,6 +6,7 @@ in which it came, a pull is closed when its window ends, and what comes later is
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def check_log(log: Log | str | Path) -> LogCheck:
     as_written = log.header.payments or reader is log.reader
     probabilities, ages = _Probabilities(), _Ages(log.header) if log.header.payments else None
     try:
-        faults += _check_batches(reader if as_written else log.reader, checker, probabilities, ages)
+        for fault in _check_batches(reader if as_written else log.reader, checker, probabilities, ages):
+            faults.append(fault)  # noqa: PERF402 (those that are found before an error are kept)
         missing = checker.at_end(complete=log.complete)
         faults += [] if missing is None else [Fault(None, None, missing.text)]
         log.verify()
@@ -129,6 +131,9 @@ def check_log(log: Log | str | Path) -> LogCheck:
     end, last = reader.end, reader.last
     if end is not None and last is not None and end != last + 1:
         faults.append(Fault(None, None, f"its end counts {end} events, but the last one has seq {last}"))
+    if end is not None and reader.sha256 is None:
+        text = "its end has no SHA-256, so that nothing shows that it is whole; write one, or leave out the end"
+        faults.append(Fault(None, None, text))
     if log.format == "jsonl":
         faults = _with_lines(faults, log, reader, as_written=as_written)
     notes = (log.truncated, "holds only the pulls" if log.header.detail == "pulls" else None)
@@ -153,16 +158,14 @@ def _header_faults(header: Header) -> Iterator[Fault]:
 
 def _check_batches(
     reader: FormatReader, checker: Checker, probabilities: "_Probabilities", ages: "_Ages | None"
-) -> list[Fault]:
+) -> Iterator[Fault]:
     """All faults of all events."""
-    faults = []
     for columns in reader.batches(COLUMN_NAMES):
         events = Events(**columns)
         found = checker.all_broken(events)
         found += probabilities.broken(columns)
         found += [] if ages is None else ages.broken(columns)
-        faults += [Fault(one.seq, None, one.text) for one in sorted(found, key=lambda one: one.place)]
-    return faults
+        yield from (Fault(one.seq, None, one.text) for one in sorted(found, key=lambda one: one.place))
 
 
 class _Probabilities:
@@ -238,6 +241,16 @@ def _with_lines(faults: list[Fault], log: Log, reader: FormatReader, *, as_writt
     if not wanted:
         return faults
     lines: dict[int, int] = {}
+    with suppress(LogError):  # it is among the faults
+        _find_lines(lines, wanted, log, reader, as_written=as_written)
+    return [
+        Fault(fault.event, lines.get(fault.event, fault.line), fault.text) if fault.event is not None else fault
+        for fault in faults
+    ]
+
+
+def _find_lines(lines: dict[int, int], wanted: set[int], log: Log, reader: FormatReader, *, as_written: bool) -> None:
+    """Enter the lines of the events with these numbers."""
     key = ("time", "kind", "pull", "part", "value")
     if not as_written:
         seen = {}
@@ -255,7 +268,3 @@ def _with_lines(faults: list[Fault], log: Log, reader: FormatReader, *, as_writt
                 if number is not None:
                     lines[number] = line + place
         line += len(columns["seq"])
-    return [
-        Fault(fault.event, lines.get(fault.event, fault.line), fault.text) if fault.event is not None else fault
-        for fault in faults
-    ]

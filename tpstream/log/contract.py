@@ -22,6 +22,7 @@ from tpstream.log.rule_texts import EXPECTED, TEXTS
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, EventColumns, Events, Kind
+from tpstream.model.memory import check_room, most_rows
 from tpstream.model.pull_rows import with_longer
 from tpstream.model.reveal import REVEALS
 
@@ -151,7 +152,11 @@ class Checker:
         place, fault = first_fault(self._rules, self._state, _columns(events))
         if not fault:
             return None
-        event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
+        event = {
+            name: rows[place : place + 1].tolist()[0]
+            for name, rows in events.columns().items()
+            if not COLUMN[name].per_pull
+        }
         if place:
             before = float(events.time[place - 1])
         text = TEXTS[fault].format_map(event | self._facts(event, before))
@@ -231,10 +236,13 @@ class Checker:
         """Make the arrays that have a row for each pull long enough for that many more pulls."""
         needed, room = self.rounds + pulls, len(self._state.arms)
         if needed > room:
+            kept = ("credited", "gone", *(["waits"] if self._header.reveal != "all" else []))
+            of_parts = sum(getattr(self._state, name).shape[1] for name in kept)
+            check_room("the check of a log", needed, of_parts, f"pulls of {self._rules.span:,} parts")
             names: tuple[str, ...] = ("arms", "settled", "closed", "sums", "shown", "credited", "gone")
             if self._header.reveal != "all":
                 names += ("pulled", "withheld", "owed", "waits")
-            self._state = with_longer(self._state, names, max(needed, 2 * room))
+            self._state = with_longer(self._state, names, max(needed, min(2 * room, most_rows(of_parts))))
 
 
 def _columns(events: Events) -> EventColumns:

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -210,18 +210,17 @@ class FormatReader:
     written: "FormatReader | None" = None
     """Of a sparse log: the reader of the events that are in the file, without the zeros that are put in."""
     last_round: int | None = None
-    """The round of the last whole event of a torn log; None if there is none, or it is not needed."""
+    """The round of the last whole event of a log that is not complete; None if there is none, or it is not needed."""
     sha256: str | None = None
-    """The SHA-256 that the end marker tells; None for a torn log, or one that another program wrote."""
+    """The SHA-256 that the end marker tells; None for a torn log, or an end marker that tells none."""
 
-    def guarded(self, path: Path) -> "FormatReader":
-        """The same reader; what decoding raises is told as damage to the file."""
+    verify: Callable[[], None] = lambda: None
+    """Raises LogError if the file is not as it was written, by its SHA-256."""
 
-        def batches(names: Sequence[str]) -> Iterator[Columns]:
-            with damage_told(path):
-                yield from self.batches(names)
-
-        return replace(self, batches=batches)
+    @property
+    def complete(self) -> bool:
+        """Whether the log proves that it is all there: an end marker without a SHA-256 could stand anywhere."""
+        return self.end is not None and self.sha256 is not None
 
 
 @contextmanager

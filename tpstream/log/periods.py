@@ -58,7 +58,7 @@ class PeriodTeller:
     def __init__(self, header: Header) -> None:
         window = float(header.window or header.span)
         parts = np.arange(1, header.span + 1, dtype=np.float64)
-        self._arms = len(header.arms)
+        self._room = empty_columns(ROOM, 0, len(header.arms))
         self.ring = Ring()
         self.state = PeriodState(
             ends=np.minimum(parts, window),
@@ -79,9 +79,8 @@ class PeriodTeller:
         self.state.numbers[PLACE] = 0
         told, columns, count = [], events.arrays(), ROOM
         while count == ROOM:
-            room = empty_columns(ROOM, 0, self._arms)
-            count = tell_periods(self.state, columns, room, until)
-            told.append(Events(**{name: getattr(room, name)[:count] for name in NEEDED}))
+            count = tell_periods(self.state, columns, self._room, until)
+            told.append(Events(**{name: getattr(self._room, name)[:count].copy() for name in NEEDED}))
         found = told[0] if len(told) == 1 else Events.join(told)
         self.state.numbers[TOLD] += len(found)
         found.seq[:] = np.arange(self.state.numbers[TOLD] - len(found), self.state.numbers[TOLD])

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, WholenessCheck, damage_told
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
+from tpstream.log.guard import counted as counted_batches, guarded
 from tpstream.log.schema import Header
+from tpstream.model.arrays import Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text
 from tpstream.model.errors import LogError, UnknownNameError
 from tpstream.model.events import (
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
 
     from tpstream.view.pages import Page
 
+DATE = "date"
+"""The column of dates in the table of a log whose header has an origin."""
+FARTHEST = 2e17
+"""Microseconds, some six thousand years: later times have no date."""
 MOST_DRAWN = 200_000
 """Events of a log that a notebook reads to draw a small curve; it must not wait for more."""
 STUDY, RESULTS = "study.json", "results"
@@ -84,14 +91,19 @@ class Log(Displayed):
 
     @property
     def complete(self) -> bool:
-        """Whether the run came to its end."""
-        return self.reader.end is not None
+        """Whether the run came to its end, and the log proves it by a SHA-256."""
+        return self.reader.complete
 
     @property
     def truncated(self) -> str | None:
-        """Where a log without an end marker ends: "cut after round 30 of 60 (seq 1234)"; None for a complete log."""
+        """Where a log without an end marker ends: "cut after round 30 of 60 (seq 1234)"; None for a complete log.
+
+        Of an end marker without a SHA-256 it is said that it proves nothing.
+        """
         if self.complete:
             return None
+        if self.reader.end is not None:
+            return "the end marker has no SHA-256: whether the log is whole is not known"
         last, rounds = self.reader.last, self.reader.last_round
         if self.header.decider is not None and last is not None:
             return f"goes on: {counted(rounds or 0, 'decision')} so far (seq {last})"
@@ -130,6 +142,20 @@ class Log(Displayed):
         for columns in self._read(COLUMN_NAMES, kinds):
             yield Events(**columns)
 
+    def counted(self, names: Sequence[str], *, as_written: bool = False) -> Iterator[Columns]:
+        """Some columns, batch by batch, whose arms, parts and pulls can be used as places in arrays.
+
+        Times and values are finite. `as_written`: of a sparse log, without the zeros that are put in.
+
+        Raises
+        ------
+        LogError
+            If a number is out of its range; `check_log` says which.
+        """
+        reader = self.reader.written or self.reader if as_written else self.reader
+        for columns in counted_batches(reader, self.path, _with_kind(names, always=True)):
+            yield {name: columns[name] for name in names if name in columns}
+
     def join(self, kinds: Sequence[Kind] | None = None) -> Events:
         """The events as arrays, all at once."""
         return Events(**self.columns(COLUMN_NAMES, kinds))
@@ -147,9 +173,16 @@ class Log(Displayed):
         return columns
 
     def frame(self, columns: Sequence[str] | None = None, kinds: Sequence[Kind] | None = None) -> "pd.DataFrame":
-        """The log as a DataFrame, a row for each event; all columns, or only those named."""
-        names = COLUMN_NAMES if columns is None else columns
-        table = frame(self.columns(_with_kind(names), kinds))
+        """The log as a DataFrame, a row for each event; all columns, or only those named.
+
+        If the header has an origin, there is a further column `date`: the date and time of the event.
+        """
+        names = (*COLUMN_NAMES, DATE) if columns is None else columns
+        calendar = self.header.calendar if DATE in names else None
+        read = [name for name in names if name != DATE] + (["time"] if calendar is not None and columns else [])
+        table = frame(self.columns(_with_kind(list(dict.fromkeys(read))), kinds))
+        if calendar is not None:
+            table[DATE] = _dates(table["time"].to_numpy(), *calendar)
         return table[[name for name in names if name in table]]
 
     def events(self, kinds: Sequence[Kind] | None = None) -> Iterator[Event]:
@@ -242,32 +275,13 @@ class Log(Displayed):
         needed, reader = _with_kind(names, always=kinds is not None), self.reader
         if reader.written and kinds is not None and Kind.PARTIAL not in kinds and "seq" not in names:
             reader = reader.written  # the zeros of a sparse log would be left out again
-        check = self._begin_check()
-        try:
-            for columns in reader.batches(needed):
-                chosen = columns if kinds is None else _choose(columns, kinds)
-                yield {name: chosen[name] for name in names if name in chosen}
-            # Not before: whoever looks at the events has more to say about a damaged one.
-            self._finish(check)
-        finally:
-            if check is not None:
-                check.give_up()
+        for columns in reader.batches(needed):
+            chosen = columns if kinds is None else _choose(columns, kinds)
+            yield {name: chosen[name] for name in names if name in chosen}
 
     def verify(self) -> None:
         """Raise LogError if the file is not as it was written, by the SHA-256 in its end marker; looked at once."""
-        self._finish(self._begin_check())
-
-    def _begin_check(self) -> WholenessCheck | None:
-        """A check of the file that begins now; None if its end marker tells no SHA-256 or it was found to be whole."""
-        if self.reader.sha256 is None or "_whole" in vars(self):
-            return None
-        return WholenessCheck(self.path, self.reader.sha256)
-
-    def _finish(self, check: WholenessCheck | None) -> None:
-        """Wait for a check, and note that the file is whole."""
-        if check is not None:
-            check.finish()
-            vars(self)["_whole"] = True
+        self.reader.verify()
 
 
 def _with_kind(names: Sequence[str], *, always: bool = False) -> Sequence[str]:
@@ -284,6 +298,16 @@ def _choose(columns: Columns, kinds: Sequence[Kind]) -> Columns:
         for name, column in columns.items()
         if Kind.PULL in kinds or not COLUMN[name].per_pull
     }
+
+
+def _dates(times: Floats, origin: datetime, length: int) -> "pd.Series[pd.Timestamp]":
+    """These times as dates, in the zone of the origin; one beyond all dates is missing."""
+    import pandas as pd  # noqa: PLC0415 (slow to load, and not needed to write a log)
+
+    steps = np.round(np.where(np.abs(times) < FARTHEST / length, times, np.nan) * length).astype("m8[us]")
+    first = np.datetime64(origin.astimezone(UTC).replace(tzinfo=None) if origin.tzinfo else origin, "us")
+    dates = pd.Series(first + steps)
+    return dates if origin.tzinfo is None else dates.dt.tz_localize(UTC).dt.tz_convert(origin.tzinfo)
 
 
 def frame(columns: Columns) -> "pd.DataFrame":
@@ -339,7 +363,7 @@ def read_log(path: str | Path) -> Log:
             if start.startswith(format.magic):
                 with damage_told(path):
                     reader: FormatReader = load_object(f"tpstream.log.{name}:open_reader")(path)
-                return Log(path, name, _with_zeros(reader.guarded(path), path))
+                return Log(path, name, _with_zeros(guarded(reader, path), path))
     except OSError as error:
         raise LogError(f"{path}: cannot read the log: {error.strerror}") from error
     if start.startswith(b"ARROW1"):

@@ -1,6 +1,7 @@
 """The header of a log: everything besides the events that is needed to read, replay and judge a run."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -11,6 +12,7 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 from tpstream.model.events import OUTSIDE_COLUMNS, Detail
 from tpstream.model.limits import LARGEST, LONGEST_SPAN, LONGEST_TEXT, MOST_ARMS, MOST_ROUNDS
+from tpstream.model.units import MICROSECONDS
 from tpstream.model.world import Endpoint, Problem, Reveal
 
 SCHEMA = 1
@@ -26,7 +28,10 @@ ArmNames = Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MOST_ARMS
 
 
 class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The endpoint of a trial, if policies hear another value than what a part paid: scale times it plus shift."""
+    """The endpoint of a trial, if policies hear another value than what a part paid, or not of all closed pulls.
+
+    Instead of what a part paid they hear scale times it plus shift.
+    """
 
     scale: list[Number]
     shift: list[Number]
@@ -35,6 +40,8 @@ class HeardEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     means: list[Number | None]
     """The expectation of that sum; None where it is not known."""
     signed: bool = False
+    complete: bool = False
+    """Whether pulls that lost a part that counts are not told as closed."""
 
 
 class Looks(msgspec.Struct, frozen=True):
@@ -171,6 +178,20 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         """The expected cumulative reward of each arm; NaN where it is not known."""
         return np.array([np.nan if mean is None else mean for mean in self.means])
 
+    @property
+    def calendar(self) -> tuple[datetime, int] | None:
+        """The date and time at time 0, and the microseconds of a unit of time; None: times are no dates."""
+        if self.origin is None or self.time_unit not in MICROSECONDS:
+            return None
+        return datetime.fromisoformat(self.origin), MICROSECONDS[self.time_unit]
+
+    def assumed_groups(self) -> int | None:
+        """The number of groups that the policy assumes, by its parameters; None if it is none that the span has."""
+        groups = self.parameters.get("groups")
+        if isinstance(groups, int) and 1 <= groups <= self.span and self.span % groups == 0:
+            return groups
+        return None
+
     def problem(self) -> Problem:
         """The problem that the policy was told, and the means."""
         return Problem(
@@ -193,7 +214,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
             np.array([np.nan if number is None else number for number in numbers])
             for numbers in (endpoint.maxima, endpoint.means)
         )
-        return Endpoint(scale, shift, maxima, means, endpoint.signed)
+        return Endpoint(scale, shift, maxima, means, endpoint.signed, endpoint.complete)
 
     @property
     def reveal(self) -> Reveal:
@@ -221,7 +242,9 @@ def write_endpoint(endpoint: Endpoint) -> HeardEndpoint:
         for numbers in (endpoint.maxima, endpoint.means)
     )
     scale, shift = endpoint.scale.tolist(), endpoint.shift.tolist()
-    return HeardEndpoint(scale=scale, shift=shift, maxima=maxima, means=means, signed=endpoint.signed)
+    return HeardEndpoint(
+        scale=scale, shift=shift, maxima=maxima, means=means, signed=endpoint.signed, complete=endpoint.complete
+    )
 
 
 class _Version(msgspec.Struct):
@@ -246,10 +269,16 @@ def decode_header(path: Path, text: bytes) -> Header:
         raise LogError(f"{path}: header: is nested too deep; there is no log to read") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
+    try:
+        datetime.fromisoformat(header.origin or "1970-01-01")
+    except ValueError as error:
+        raise LogError(f"{path}: header: origin: {error}; write it as 2024-01-31T00:00:00") from error
     for name, count, needed in _lengths(header):
         if count != needed:
             of = "arms" if needed == len(header.arms) else "parts"
             raise LogError(f"{path}: header: there are {count} {name} for {needed} {of}; correct it")
+    if header.groups is not None and header.span % header.groups:
+        raise LogError(f"{path}: header: the span {header.span} is no multiple of {header.groups} groups; correct it")
     return header
 
 

@@ -44,6 +44,7 @@ from tpstream.model.events import (
     Events,
     about_looks,
 )
+from tpstream.model.memory import check_room, most_rows
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import longer
 
@@ -129,7 +130,7 @@ def _filled_batches(reader: FormatReader, path: Path, names: Sequence[str]) -> I
 def _check_end(reader: FormatReader, path: Path) -> None:
     """Refuse a torn log of a world with delays: a part without an event may be a zero or under way."""
     delays = [key for key in ("delays", "visit_spread", "window") if reader.header.scenario.get(key)]
-    if reader.end is None and delays:
+    if not reader.complete and delays:
         raise LogError(
             f"{path}: the log is torn, and its scenario has {' and '.join(delays)}: of a part without an event it "
             f"cannot be said whether it paid nothing or was under way; use a complete log, or a torn one with its zeros"
@@ -176,7 +177,9 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
         _check_ranges(path, columns, pulls, header.span)
         pulls += int(np.count_nonzero(columns["kind"] == PULL))
         if pulls > len(closings):
-            more = max(pulls, 2 * len(closings)) - len(closings)
+            row_bytes = 3 * known.shape[1]  # those that are withheld, and those that are repeated
+            check_room(path, pulls, row_bytes, f"pulls of {header.span:,} parts")
+            more = max(pulls, min(2 * len(closings), most_rows(row_bytes))) - len(closings)
             known, closings = longer(known, more), np.append(closings, np.full(more, np.inf))
             withheld = longer(withheld, more)
         if "shown" in columns:
@@ -188,7 +191,7 @@ def _read_parts(reader: FormatReader, path: Path, kinds: Sequence[int]) -> Parts
     until = header.until
     if until is not None and until < last:
         raise LogError(f"{path}: header: until is {until:g}, but the last event is at time {last:g}; correct it")
-    end = -np.inf if reader.end is None else last if until is None else until
+    end = -np.inf if not reader.complete else last if until is None else until
     again = ~known | withheld if header.reveal == "positive" else withheld
     return Parts(known[:pulls], closings[:pulls], end, again[:pulls])
 
@@ -227,7 +230,7 @@ def without_zeros(reader: FormatReader, path: Path) -> tuple[Header, Iterator[Ev
     """
     _check_end(reader, path)
     parts = _read_parts(reader, path, part_kinds(reader.header))
-    until = None if reader.end is None or np.isinf(parts.end) else parts.end
+    until = None if not reader.complete or np.isinf(parts.end) else parts.end
     return msgspec.structs.replace(reader.header, sparse=True, until=until), _without_zeros(reader, path, parts)
 
 

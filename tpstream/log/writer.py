@@ -173,7 +173,7 @@ def convert(log: str | Path | Log, target: str | Path, *, force: bool = False, s
     """
     source = log if isinstance(log, Log) else read_log(log)
     written = source.reader.written or source.reader
-    end, header = written.end, source.header
+    end, header = written.end if written.complete else None, source.header
     batches: Iterator[Events] = (Events(**columns) for columns in written.batches(COLUMN_NAMES))
     if sparse is not None and sparse != header.sparse:
         source.require_all("a change of what it leaves out")

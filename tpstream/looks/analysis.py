@@ -13,7 +13,10 @@ The endpoint of patient i is the sum over parts of w_j x_ij. With the cut c of t
   who have these predictions; and so on. The estimate is the mean of all endpoints, with the prediction from the visits
   known in a row in place of an endpoint that is not known. With q_ij the endpoint of patient i as predicted after
   visit j (the endpoint itself where it is known, and for j = 0 the estimate) and n_j the patients who were regressed on
-  j visits, its variance is the sum over i of (sum over j of (q_i,j+1 - q_ij) / n_j)^2, each over the n_j patients.
+  j visits, its variance is the sum over i of (sum over j of s_j (q_i,j+1 - q_ij) / n_j)^2, each over the n_j patients.
+  Residuals are too small by what k_j = j coefficients took up (none where only a mean was fitted), which matters as
+  far as others are predicted by them: s_j^2 = 1 + f_j k_j / (n_j - k_j - 1), with f_j the share, of the patients whose
+  first j visits are known, of whom the next prediction is not.
 
 Variances are multiplied with m / (m - 1), m the least number of patients of whom a part is known, so that `complete`
 has the usual one; but not where the endpoint lies between 0 and 1, so that it is p (1 - p) / n for a binary one. With
@@ -185,7 +188,6 @@ def _imputed_arm(design: Design, values: Floats, seen: Bools) -> tuple[float, fl
         used = visit if number >= FEWEST * (visit + 1) else 0
         history = np.column_stack([np.ones(len(seen)), parts[:, :used]])
         before = history @ np.linalg.lstsq(history[fit], predicted[fit], rcond=None)[0]
-        # Residuals are too small by what coefficients took up; that matters as far as others are predicted by them.
         missing = 1 - number / np.count_nonzero(known)
         scale = math.sqrt(1 + missing * used / (number - used - 1)) / number
         errors[fit] += (predicted[fit] - before[fit]) * scale

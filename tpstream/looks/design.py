@@ -151,7 +151,7 @@ class Design:
     rules: tuple[Rule, ...] = ()
     """In the order of the scenario."""
     counts: bool = False
-    """Whether the endpoint lies between 0 and 1, so that its sum can be a count of successes."""
+    """Whether the endpoint lies between 0 and 1, so that its variance is not above p (1 - p)."""
     survival: bool = False
     """Whether parts are times lived between visits."""
     caps: Floats = field(default_factory=lambda: np.empty((0, 0)))

@@ -4,7 +4,7 @@ The engine's run asks it at each cut whether arms are closed or the trial stops,
 was stopped; when everything is known it asks for the final analysis, and then for the measures of the run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,9 @@ MEASURES: Mapping[str, str] = {
     "look_estimate": "of each look and arm: the estimate of the endpoint",
     "look_statistic": "of each look, rule and arm: the statistic",
     "look_verdict": "of each look and arm: what a rule found, a reason; 0 for nothing",
+    "look_known": "of each look: why it would have stopped the trial, had all endpoints of its patients been known; "
+    "0 if it would not, NaN if it was not held",
+    "look_wrong": "of each look: 1 if it would have decided something else then, about the trial or an arm; else 0",
     "arm_reason": "of each arm: why it was closed; 0 if it never was",
     "arm_look": "of each arm: at which look, from 1; 0 if it never was",
     "conclusion": "why the trial stopped; 5 if it went on to its maximum",
@@ -38,6 +41,7 @@ MEASURES: Mapping[str, str] = {
     "final_selected": "the arm that is superior then; -1 for none",
     "final_verdict": "of each arm: what was found of it up to then, a reason; 0 for nothing",
     "final_statistic": "of each rule and arm: the statistic then",
+    "final_critical": "of each rule and arm: the critical value then; NaN for a rule that was not applied",
     "known_conclusion": "what the look of the stop would have said, had all endpoints of its patients been known",
     "known_selected": "the arm that would have been superior; -1 for none",
     "patients": "of each arm: patients enrolled",
@@ -64,6 +68,8 @@ class Analysis:
     verdict: Verdict
     enrolled: int
     """Patients enrolled by the cut."""
+    is_open: Bools
+    """The arms that were open before."""
 
     @property
     def moments(self) -> Moments:
@@ -106,7 +112,6 @@ class Monitor:
         """The looks that were held."""
         self._arm_reason, self._arm_look = (np.zeros(design.arms, dtype=np.int64) for _ in range(2))
         self._stop: Stop | None = None
-        self._before_stop = self.is_open
 
     @property
     def stopped(self) -> bool:
@@ -122,13 +127,13 @@ class Monitor:
         cut = float(self.cuts[look])
         data = look_data(self.design, self.patients, cut, cut)
         verdict = judge(self.design, self.critical, data, self.is_open, look)
-        analysis = Analysis(data, verdict, int(np.count_nonzero(self.patients.entered <= cut)))
+        analysis = Analysis(data, verdict, int(np.count_nonzero(self.patients.entered <= cut)), self.is_open)
         self.looks.append(analysis)
         closed = verdict.closed > 0
         self._arm_reason[closed] = verdict.closed[closed]
         self._arm_look[closed] = look + 1
         if verdict.stop:
-            self._stop, self._before_stop = Stop(verdict, data, look), self.is_open
+            self._stop = Stop(verdict, data, look)
         self.is_open = self.is_open & ~closed
         return analysis
 
@@ -137,20 +142,21 @@ class Monitor:
         data = look_data(self.design, self.patients, EVER, EVER)
         is_open, number = self.is_open, self.critical.analyses - 1
         if self._stop is not None:
-            is_open, number = self._before_stop, self._stop.analysis
+            is_open, number = self.looks[-1].is_open, self._stop.analysis
         verdict = judge(self.design, self.critical, data, is_open, number, end=True, stop=self._stop)
-        return Analysis(data, verdict, int(np.count_nonzero(self.patients.arm >= 0)))
+        return Analysis(data, verdict, int(np.count_nonzero(self.patients.arm >= 0)), is_open)
 
     def values(self) -> dict[str, NDArray[Any]]:
         """The measures of the run, by the names of `MEASURES`, when everything is known."""
         final, stop = self.final(), self._stop
-        known = final.verdict if stop is None else self._known(stop)
+        known_looks = [self._known(look) for look in range(len(self.looks))]
+        known = final.verdict if stop is None else known_looks[-1]
         at_stop = final.moments if stop is None else stop.data.moments
         entered = self.patients.entered[self.patients.arm >= 0]
         patients = np.bincount(self.patients.arm[self.patients.arm >= 0], minlength=self.design.arms)
         held, last = len(self.looks), 0.0 if not len(entered) else float(entered[-1])
-        verdicts = np.where(self._before_stop if stop else self.is_open, final.verdict.verdict, self._arm_reason)
-        found: dict[str, Any] = self._of_looks() | {
+        verdicts = np.where(final.is_open, final.verdict.verdict, self._arm_reason)
+        found: dict[str, Any] = self._of_looks(known_looks) | {
             "arm_reason": self._arm_reason,
             "arm_look": self._arm_look,
             "conclusion": Reason.MAXIMUM if stop is None else stop.verdict.conclusion,
@@ -161,6 +167,7 @@ class Monitor:
             "final_selected": final.verdict.selected,
             "final_verdict": verdicts,
             "final_statistic": final.verdict.statistic,
+            "final_critical": final.verdict.critical,
             "known_conclusion": known.conclusion or Reason.MAXIMUM,
             "known_selected": known.selected,
             "patients": patients,
@@ -176,17 +183,23 @@ class Monitor:
         }
         return {name: np.asarray(found[name], dtype=np.float64) for name in MEASURES}
 
-    def _known(self, stop: Stop) -> Verdict:
-        """What the look of the stop would have said, had all endpoints of its patients been known."""
-        data = look_data(self.design, self.patients, float(self.cuts[stop.analysis]), EVER)
-        return judge(self.design, self.critical, data, self._before_stop, stop.analysis)
+    def _known(self, look: int) -> Verdict:
+        """What a look would have said, had all endpoints of its patients been known."""
+        data = look_data(self.design, self.patients, float(self.cuts[look]), EVER)
+        return judge(self.design, self.critical, data, self.looks[look].is_open, look)
 
-    def _of_looks(self) -> dict[str, Any]:
-        """The measures of looks; NaN, or 0 for numbers and verdicts, for those that were not held."""
+    def _of_looks(self, known: Sequence[Verdict]) -> dict[str, Any]:
+        """The measures of looks; NaN, or 0 for numbers and verdicts, for those that were not held.
+
+        `known` is what those that were held would have said with complete data.
+        """
         design, looks, held = self.design, len(self.design.looks), len(self.looks)
         rows = np.full((looks, 2 + len(design.rules), design.arms), np.nan)
         cuts, enrolled, verdicts = np.full(looks, np.nan), np.zeros(looks), np.zeros((looks, design.arms))
+        why, wrong = np.full(looks, np.nan), np.zeros(looks)
         cuts[:held] = self.cuts[:held]
+        why[:held] = [one.conclusion for one in known]
+        wrong[:held] = [one.decided != look.verdict.decided for one, look in zip(known, self.looks, strict=True)]
         for place, one in enumerate(self.looks):
             rows[place] = np.vstack([one.moments.counted, one.moments.estimate, one.verdict.statistic])
             enrolled[place], verdicts[place] = one.enrolled, one.verdict.verdict
@@ -197,6 +210,8 @@ class Monitor:
             "look_estimate": rows[:, 1],
             "look_statistic": rows[:, 2:],
             "look_verdict": verdicts,
+            "look_known": why,
+            "look_wrong": wrong,
         }
 
     def _final_z(self, moments: Moments) -> Floats:

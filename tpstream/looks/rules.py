@@ -29,6 +29,8 @@ class Verdict:
 
     statistic: Floats
     """Of each rule and arm, (rules, arms); NaN where there is none."""
+    critical: Floats
+    """What these were compared with; NaN for a rule that was not applied, or has no critical value."""
     verdict: Ints
     """What was found of each arm, a `Reason`; 0 for nothing."""
     closed: Ints
@@ -42,6 +44,11 @@ class Verdict:
     def stop(self) -> bool:
         """Whether the trial stops."""
         return self.conclusion > 0
+
+    @property
+    def decided(self) -> tuple[object, ...]:
+        """What becomes of the trial and of each arm; equal for verdicts that decide the same."""
+        return self.conclusion, self.selected, *self.closed.tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +84,7 @@ def judge(
     closed = np.where(is_open & ~judged.is_open, judged.verdict, 0)
     if judged.conclusion:
         closed = np.where(judged.is_open, judged.conclusion, closed)
-    return Verdict(judged.statistic, judged.verdict, closed, judged.conclusion, judged.selected)
+    return Verdict(judged.statistic, judged.critical, judged.verdict, closed, judged.conclusion, judged.selected)
 
 
 def _critical_values(
@@ -106,20 +113,21 @@ class _Judgement:
 
     def __init__(self, design: Design, data: LookData, is_open: Bools) -> None:
         self.design, self.data, self.is_open = design, data, is_open
-        self.statistic = np.full((len(design.rules), design.arms), np.nan)
+        self.statistic, self.critical = (np.full((len(design.rules), design.arms), np.nan) for _ in range(2))
         self.verdict = np.zeros(design.arms, dtype=np.int64)
         self.conclusion, self.selected = 0, -1
         self._computed: dict[tuple[object, ...], Floats] = {}
 
     def apply(self, number: int, rule: Rule, values: Floats) -> None:
         """Apply one rule; `values` are its critical values of each arm."""
+        self.critical[number] = values
         found = self._found(number, rule, values)
         if not found.any():
             return
         if rule.kind == "superiority" or rule.against == "all":
             self.verdict[found] = self.conclusion = int(rule.reason)
             if rule.kind == "superiority":
-                self.selected = self._best(found)
+                self.selected = self._best(number, rule, found)
         else:
             self._close(number, rule, found, values)
 
@@ -134,10 +142,13 @@ class _Judgement:
         with np.errstate(invalid="ignore"):
             return beyond(rule)(statistic, values)
 
-    def _best(self, found: Bools) -> int:
-        """The arm with the best estimate of those that are superior."""
-        estimate = np.where(found, self.data.moments.estimate, np.nan)
-        return int(np.nanargmin(estimate) if self.design.lower else np.nanargmax(estimate))
+    def _best(self, number: int, rule: Rule, found: Bools) -> int:
+        """The arm with the best estimate of those that are superior; where one has none yet, the best statistic."""
+        values, low = self.data.moments.estimate, self.design.lower
+        if np.isnan(values[found]).any():  # deaths tell of survival before anybody reaches the last visit
+            values, low = self.statistic[number], rule.method == "fisher"
+        values = np.where(found, values, np.nan)
+        return int(np.nanargmin(values) if low else np.nanargmax(values))
 
     def _close(self, number: int, rule: Rule, found: Bools, values: Floats) -> None:
         """Close arms, and stop the trial if nothing is left to compare."""

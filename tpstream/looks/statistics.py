@@ -19,7 +19,7 @@ from tpstream.looks.posteriors import (
     equivalent_probabilities,
 )
 from tpstream.looks.proportions import fisher_p, over_root, z_of_means, z_of_proportions
-from tpstream.looks.survival import log_rank_z, restricted_mean
+from tpstream.looks.survival import WHOLE, log_rank_z, restricted_mean
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import cached
 
@@ -54,10 +54,6 @@ def look_data(design: Design, patients: Patients, entered_by: float, known_by: f
     return LookData(moments, FollowUp(patients.arm[followed], times[followed], died[followed]))
 
 
-ALIVE = 1 - 1e-12
-"""Who lived this share of an interval lived through it."""
-
-
 @cached
 def _follow(values: Floats, seen: Bools, lengths: Floats) -> tuple[Floats, Bools]:
     """How long patients lived through the intervals seen in a row, and whether they died then."""
@@ -67,7 +63,7 @@ def _follow(values: Floats, seen: Bools, lengths: Floats) -> tuple[Floats, Bools
             if not seen[row, part]:
                 break
             times[row] += values[row, part]
-            if values[row, part] < ALIVE * lengths[part]:
+            if values[row, part] < WHOLE * lengths[part]:
                 died[row] = True
                 times[row] = max(times[row], np.finfo(np.float64).tiny)
                 break

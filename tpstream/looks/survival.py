@@ -12,6 +12,9 @@ import numpy as np
 from tpstream.model.arrays import Bools, Floats
 from tpstream.model.numba_support import cached
 
+WHOLE = 1 - 1e-12
+"""Who was followed for this share of a time was followed to its end: times are rounded sums."""
+
 
 class RestrictedMean(NamedTuple):
     """The area below a Kaplan-Meier curve up to a time, and its variance."""
@@ -62,7 +65,8 @@ def restricted_mean(times: Floats, died: Bools, until: float) -> RestrictedMean:
     """The restricted mean survival time of one arm up to `until`, with Greenwood's variance.
 
     With d deaths among n at risk at times t_i, and A_i the area below the curve from t_i to `until`, the variance is
-    the sum over i of A_i^2 d_i / (n_i (n_i - d_i)). After the last time the curve stays where it is.
+    the sum over i of A_i^2 d_i / (n_i (n_i - d_i)). Nobody knows the curve after the last time, if it is not at 0 by
+    then: both are NaN while nobody is followed to `until`, but for the rounding of a sum of times.
 
     Examples
     --------
@@ -80,6 +84,8 @@ def _restricted_mean(times: Floats, died: Bools, until: float) -> tuple[float, f
     areas, terms = np.zeros(times.size), np.zeros(times.size)
     at_risk, alive, last, steps, patient = times.size, 1.0, 0.0, 0, 0
     mean = 0.0
+    if times[-1] < WHOLE * until and not _all_died_last(times, died):
+        return math.nan, math.nan
     while patient < times.size and times[patient] <= until:
         deaths, left, time = 0, 0, times[patient]
         while patient < times.size and times[patient] == time:
@@ -100,8 +106,19 @@ def _restricted_mean(times: Floats, died: Bools, until: float) -> tuple[float, f
     return mean, variance
 
 
+@cached
+def _all_died_last(times: Floats, died: Bools) -> bool:
+    """Whether the curve ends at 0, since all who were followed longest died."""
+    patient = times.size - 1
+    while patient >= 0 and times[patient] == times[-1]:
+        if not died[patient]:
+            return False
+        patient -= 1
+    return True
+
+
 def restricted_mean_z(times: Floats, died: Bools, treated: Bools, until: float) -> float:
-    """The difference of restricted mean survival times over its standard error; NaN where that is 0.
+    """The difference of restricted mean survival times over its standard error; NaN where that is 0 or not known.
 
     Examples
     --------

@@ -159,12 +159,18 @@ def _when(rule: Rule) -> str:
     return ", at the final analysis only" if rule.end_only else ""
 
 
-def rule_needs(design: Design, number: int, analysis: int) -> str:
+def look_needs(design: Design, number: int, analysis: int) -> str:
     """What a rule needs of its statistic at an analysis, in a few words: "above 0.98 is needed"."""
     from tpstream.looks.critical_values import critical_values  # noqa: PLC0415 (needs SciPy)
 
-    rule, value = design.rules[number], critical_values(design).value(number, analysis)
+    return needed(design.rules[number], critical_values(design).value(number, analysis))
+
+
+def needed(rule: Rule, value: float) -> str:
+    """What a rule with this critical value needs of its statistic."""
     if np.isnan(value):
         return "nothing is needed"
+    if np.isinf(value):  # after a stop with delayed response
+        return "who is not superior is futile"
     below = (rule.reason in (Reason.INFERIORITY, Reason.FUTILITY)) != (rule.method == "fisher")
     return f"{'below' if below else 'above'} {value:.4g} is needed"

@@ -122,7 +122,8 @@ class DeciderError(TpstreamError):
     message
         What, the value and the remedy.
     reason
-        Of a refused request: the word that stands in a `Refusal`, such as "conflict"; "full" if the disk is.
+        Of a refused request: the word that stands in a `Refusal`, such as "conflict"; "full" if the disk is,
+        "disk" if it cannot be written for another reason.
 
     Examples
     --------

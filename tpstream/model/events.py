@@ -8,6 +8,7 @@ their types. Engines, compiled loops, log formats and the rules of a log take bo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from itertools import repeat
 from math import isinf, isnan
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -243,8 +244,9 @@ class Events:
 
     def arrays(self) -> EventColumns:
         """The columns for compiled code; those with rows for pulls only are left out, that is, they have no rows."""
-        found = {name: rows for name, rows in self.columns().items() if not COLUMN[name].per_pull}
-        return EventColumns(*(found.get(name, COLUMN[name].empty(0)) for name in EventColumns._fields))
+        found = [None if COLUMN[name].per_pull else getattr(self, name) for name in EventColumns._fields]
+        whole: list[Any] = [_no_rows()[place] if rows is None else rows for place, rows in enumerate(found)]
+        return EventColumns(*whole)
 
     def copy(self) -> "Events":
         """The same events in arrays of their own, in the types of the schema."""
@@ -273,6 +275,20 @@ class BorrowedEvents(Events):
     """Events that a compiled loop left in its buffers; their whole numbers may have 32 bits instead of 64."""
 
     borrowed = True
+
+
+@cache
+def _no_rows() -> EventColumns:
+    """Columns that are not there."""
+    return EventColumns(*(COLUMN[name].empty(0) for name in EventColumns._fields))
+
+
+def schema_array(rows: NDArray[Any], column: Column) -> NDArray[Any]:
+    """The rows of a column in the one kind of array for which compiled code that reads logs is compiled.
+
+    It is contiguous, of the schema's type, and may be written to, as a choice of its rows may.
+    """
+    return np.require(rows, column.type, ("C", "W"))
 
 
 def pull_events(columns: Columns) -> Columns:

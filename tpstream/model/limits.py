@@ -12,6 +12,8 @@ LONGEST_SPAN = 1_000_000
 MOST_ARMS = 10_000
 MOST_POLICIES = 1_000
 MOST_RUNS = 10_000_000
+MOST_REPLICATIONS = 1_000_000
+"""Of a randomisation test; each has a random stream, and a p value of a millionth is small enough."""
 LONGEST_TEXT = 10_000
 """Letters of a text, a name or a key."""
 LONGEST_LIST = 100_000

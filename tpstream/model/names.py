@@ -68,6 +68,17 @@ def csv_text(table: "pd.DataFrame") -> str:
     return written
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a name means something in a folder itself, and nothing outside of it.
+
+    Examples
+    --------
+    >>> [is_file_name(name) for name in ("setting-1", "../outside", "/etc", "..", "")]
+    [True, False, False, False, False]
+    """
+    return name not in {"", ".", ".."} and not set(name) & {"/", "\\", "\0"}
+
+
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """A name for the file of each: letters, digits and -.= as they are, others as hyphens.
 

@@ -6,10 +6,12 @@ terminal, else with named fields (logfmt) for programs.
 
 import logging
 import os
+import shlex
 import sys
 from collections.abc import MutableMapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -77,6 +79,11 @@ def own_version() -> str:
         return version("tpstream")
     except PackageNotFoundError:
         return "unknown"
+
+
+def typed_command() -> str:
+    """The command line that this program was called with."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 @cache

@@ -21,6 +21,7 @@ import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError, did_you_mean
+from tpstream.model.memory import available_memory, size_text
 from tpstream.model.whole_files import check_ordinary, read_whole
 
 if TYPE_CHECKING:
@@ -32,6 +33,31 @@ NEEDED, NEEDED_SIGNED = "a finite number >= 0", "a finite number"
 SEPARATORS = (",", ";", "\t")
 NUMBER = r"(?i)^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d+\.\d+,\d*|\d+,\d+\.\d*)(e[+-]?\d+)?\s*$|^\s*[+-]?(nan|inf(inity)?)\s*$"
 """A number with a point or a comma, with both or without; with both it is refused later, with the reason."""
+
+
+PER_CELL = 40
+"""Bytes of memory that a value of a Parquet file takes while it is checked and made a number or a text."""
+PER_BYTE = 4
+"""The same for a byte of a CSV file."""
+SMALL_MEMORY = 2e9
+MOST_TIMES = 1000
+"""Beyond so many bytes of memory, a file may take at most so many times its size."""
+BATCH = 100_000
+"""Rows of a Parquet file that are decoded at a time."""
+
+
+def check_memory(path: Path, where: str, needed: float) -> None:
+    """Raise if a file takes more memory than there is, or much for its size.
+
+    A few bytes of Parquet can claim any number of rows.
+    """
+    size = check_ordinary(path)
+    most = min(available_memory(), max(SMALL_MEMORY, size * MOST_TIMES))
+    if needed > most:
+        raise ScenarioError(
+            f"{where} has {size:,} bytes and takes some {size_text(needed)} of memory, where {size_text(most)} are the "
+            f"most; give fewer rows or columns"
+        )
 
 
 def file_version(path: Path, key: str) -> tuple[int, int]:
@@ -215,7 +241,13 @@ def read_table(
         wanted = titles_there if wanted is None else wanted
         _check_titles(where, titles_there, wanted)
         with parquet.ParquetFile(path) as file:
-            return file.read(list(wanted))
+            check_memory(path, where, file.metadata.num_rows * len(wanted) * PER_CELL)
+            batches = []
+            for batch in file.iter_batches(BATCH, columns=list(wanted)):
+                batch.validate(full=True)  # Arrow trusts buffers, and would read beyond their ends
+                batches.append(batch)
+            return pa.Table.from_batches(batches).select(list(wanted)) if batches else file.read(list(wanted))
+    check_memory(path, where, check_ordinary(path) * PER_BYTE)
     if encoding == "utf8":
         _check_text(path)
     uneven: list[csv.InvalidRow] = []

@@ -6,6 +6,10 @@ COMMON = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 """Units that most scenarios need, for error messages; any other word will do."""
 LONGEST = 20
 """Letters that a unit may have."""
+DAY = 86_400_000_000
+"""Microseconds of a day."""
+MICROSECONDS = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY, "week": 7 * DAY}
+"""The length of the units of time that have one length."""
 
 
 def check_time_unit(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Files that are read: only ordinary ones, and those that are read whole only up to a size; TOML, read and written.
+"""Files that are read or written whole: only ordinary ones are read, up to a size, none is written in part; and TOML.
 
 A pipe would block, a device such as /dev/zero never ends. What is wrong is an OSError, like a missing file, so that
 whoever reads tells it in the same line.
@@ -6,6 +6,7 @@ whoever reads tells it in the same line.
 
 import errno
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,24 @@ def read_whole(path: Path) -> bytes:
     if size > LARGEST:
         raise OSError(errno.EFBIG, f"it has {size:,} bytes, and at most {LARGEST:,} are read at once", str(path))
     return path.read_bytes()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there in whole or as it was before; what could not be written is taken away.
+
+    To what is no ordinary file, such as a terminal, it is written as it is.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    partly = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partly.write_bytes(content)
+        partly.replace(path)
+    except BaseException:
+        partly.unlink(missing_ok=True)
+        raise
 
 
 def parse_toml(text: str) -> dict[str, Any]:

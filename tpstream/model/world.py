@@ -56,7 +56,7 @@ def open_stream(seed: int, run: int, purpose: Purpose, arm: int = 0, queue: int 
 
 @dataclass(frozen=True, eq=False)
 class Endpoint:
-    """What policies hear in a trial in which not the sum of all parts counts, or low values are good.
+    """What policies hear in a trial in which not the sum of all parts counts, low values are good, or parts get lost.
 
     Instead of part j that paid x they hear `scale[j] * x + shift[j]`, and at the closing the sum of what they heard.
     Logs keep what was paid.
@@ -72,6 +72,14 @@ class Endpoint:
     """The expectation of that sum; NaN where it is not known."""
     signed: bool
     """Whether what is heard may be negative."""
+    complete: bool = False
+    """Whether drop-outs are excluded: a pull of which a part that counts did not come until its closing is not told as
+    closed to those who take closings for outcomes."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether parts are heard as they were paid."""
+        return bool((self.scale == 1).all() and (self.shift == 0).all())
 
     @property
     def even(self) -> bool:
@@ -276,6 +284,17 @@ class Timing:
     def queues(self) -> tuple[Stage, ...]:
         """The queues among the later stages."""
         return tuple(stage for stage in self.later if stage.form == "queue")
+
+    @property
+    def bytes_per_part(self) -> int:
+        """What a part of a pull that was drawn takes in the compiled engine, and about as much where it is drawn.
+
+        A reward; with sampled delays when it arrives and whether it is lost; for each later one how much later it comes
+        and from when on it is lost; for each queue how long it is served.
+        """
+        sampled = bool(self.delays or self.visit_spread)
+        moves = sum(stage.form == "moves" for stage in self.later)
+        return 8 + 9 * sampled + 16 * moves + 8 * len(self.queues)
 
     @property
     def lone_queue(self) -> bool:

@@ -4,15 +4,16 @@ Nothing of this is published but three numbers of one design, with which `trials
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.paper.immediate_trials import simulate_trials
 from tpstream.paper.published import Effort
-from tpstream.paper.trials_brar import CELLS, CONTROL, DELAYED, measure
+from tpstream.paper.trials_brar import CELLS, CONTROL, DELAYED, Cell, measure
 
 PATIENTS = sum(cell.patients for cell in CELLS) * len(DELAYED)
 """Of one trial of each design with each delay."""
@@ -24,6 +25,8 @@ SHOWN = {
     "on_first": "on treatment 1",
 }
 """What is shown of each trial, a mean over trials, by the name under which `measure` has it."""
+CLEAR = 3.0
+"""Combined Monte Carlo errors from which on a change is clear; they are independent, which the trials are not quite."""
 NAME = "delayed-outcomes"
 """How it is asked for, and the name of its page."""
 TITLE = """# What delay does to response-adaptive randomisation
@@ -41,24 +44,68 @@ power or, without a difference, the type I error, nominally 2.5 %), *bias* is th
 *successes* and *on treatment 1* are shares of all patients. Treatment 1 is the best arm, unless it is said that there
 is no difference.
 
-In all designs with a difference, later outcomes mean fewer patients on the best arm and fewer successes. What adaptive
-allocation does to estimates becomes smaller with it: where coverage was too low and the bias upwards, both come nearer
-to those of fixed randomisation. Power does not suffer.
+{findings}
 """
+
+
+Table = Mapping[int, Mapping[str, "Mean"]]
+"""What was found of a design: by how many patients later outcomes are known, and by the names of `SHOWN`."""
+
+
+class Mean(NamedTuple):
+    """A mean over trials, with its Monte Carlo error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Self:
+        """That of one number for each trial."""
+        return cls(float(np.mean(values)), float(np.std(values)) / math.sqrt(len(values)))
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.error:.4f})"
 
 
 def delayed_outcomes(effort: Effort) -> Iterator[str]:
     """The lines of the page: a table for each design, a row for each delay."""
     effort = effort.expecting(PATIENTS)
-    yield TITLE.format(trials=f"{effort.trials:,}", runs=effort.trials)
-    for cell in CELLS:
+    tables = {cell: _simulated(effort, cell) for cell in CELLS}
+    unequal = [table for cell, table in tables.items() if cell.rate != CONTROL]
+    yield TITLE.format(trials=f"{effort.trials:,}", runs=effort.trials, findings="\n".join(findings(unequal)))
+    for cell, table in tables.items():
         yield f"## {cell.words[0].upper()}{cell.words[1:]}{', no difference' if cell.rate == CONTROL else ''}\n"
         yield f"| patients later | {' | '.join(SHOWN.values())} |\n|---:|{'---:|' * len(SHOWN)}"
-        for later in DELAYED:
-            trials = simulate_trials(effort, cell.policy, cell.rates, cell.patients, later=later)
-            found = measure(cell, trials)._asdict()
-            yield f"| {later} | {' | '.join(with_error(found[name]) for name in SHOWN)} |"
+        yield from (f"| {later} | {' | '.join(str(row[name]) for name in SHOWN)} |" for later, row in table.items())
         yield ""
+
+
+def _simulated(effort: Effort, cell: Cell) -> Table:
+    """The table of a design."""
+    found = {}
+    for later in DELAYED:
+        trials = simulate_trials(effort, cell.policy, cell.rates, cell.patients, later=later)
+        values = measure(cell, trials)._asdict()
+        found[later] = {name: Mean.of(values[name]) for name in SHOWN}
+    return found
+
+
+def findings(tables: Sequence[Table]) -> Iterator[str]:
+    """What the longest delay changes in designs with a difference, as far as the errors tell; a line each."""
+    first, *_, last = DELAYED
+    yield (
+        f"With outcomes that are known {last} patients later instead of {first}, in the {len(tables)} designs with a "
+        f"difference (a change is counted if it is more than {CLEAR:g} combined errors):\n"
+    )
+    for name, title in SHOWN.items():
+        changes = [(table[first][name], table[last][name]) for table in tables]
+        clear = [
+            other.value - one.value
+            for one, other in changes
+            if abs(other.value - one.value) > CLEAR * math.hypot(one.error, other.error)
+        ]
+        rises, falls = sum(change > 0 for change in clear), sum(change < 0 for change in clear)
+        yield f"- *{title}*: larger in {rises}, smaller in {falls}, not to be told apart in {len(changes) - len(clear)}"
 
 
 def write_delayed_outcomes(effort: Effort, folder: Path) -> Path:
@@ -68,8 +115,3 @@ def write_delayed_outcomes(effort: Effort, folder: Path) -> Path:
     path = folder / f"{NAME}.md"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def with_error(values: Floats) -> str:
-    """A mean over trials to four digits, with its Monte Carlo error in brackets."""
-    return f"{np.mean(values):.4f} ({np.std(values) / math.sqrt(len(values)):.4f})"

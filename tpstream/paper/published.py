@@ -13,6 +13,7 @@ from tpstream.experiment.compare import Expecting
 from tpstream.model.arrays import Floats
 from tpstream.model.names import file_names
 from tpstream.run.options import Progress
+from tpstream.trial.monte_carlo import deviation_of
 
 NEAR = 4.0
 """Combined Monte Carlo errors within which numbers agree."""
@@ -104,3 +105,11 @@ def mean(
     """A mean over trials: ours from one number for each trial, theirs with this deviation between so many trials."""
     error = float(np.std(ours, ddof=1)) / math.sqrt(len(ours))
     return Number(table, what, float(np.mean(ours)), error, published, deviation / math.sqrt(trials), rounding)
+
+
+def deviation(table: str, what: str, ours: Floats, published: float, trials: int, rounding: float) -> Number:
+    """A standard deviation between trials: ours from one number for each trial, theirs from so many trials."""
+    found = deviation_of(ours)
+    return Number(
+        table, what, found.value, found.error, published, found.error * math.sqrt(len(ours) / trials), rounding
+    )

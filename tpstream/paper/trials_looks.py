@@ -18,8 +18,9 @@ import numpy as np
 from scipy.stats import norm
 
 from tpstream.looks.design import Reason
+from tpstream.looks.posteriors import best_probabilities
 from tpstream.model.arrays import Floats
-from tpstream.paper.published import Effort, Number, mean, share
+from tpstream.paper.published import Effort, Number, deviation, mean, share
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.decisions import SimulatedTrials
 from tpstream.trial.designs import OperatingCharacteristics
@@ -29,6 +30,9 @@ ADAPTR_TRIALS, RAR_TRIALS = 1_000, 10_000
 FEWER = 5
 """These trials are long: a fifth of the trials is simulated."""
 SUPERIOR = 0.9814318
+BEST = ((30.0, 30.0, 0.01796526), (41.0, 20.0, 0.8788907), (35.0, 27.0, 0.1031441))
+"""Beta posteriors of three arms, and the probability that each is the best one."""
+BEST_TOLERANCE = 1e-7
 LAGS = np.maximum(norm.ppf((np.arange(400) + 0.5) / 400, loc=1.0, scale=0.3), 0.0)
 """Equally likely delays, in months, that stand for a normal distribution."""
 
@@ -111,10 +115,25 @@ def adaptr(effort: Effort) -> list[Number]:
     """The size of its trials, and how they end."""
     found, table = simulated(effort, adaptr_design()), "adaptr: three equal arms"
     sizes = found.measures["patients"].sum(axis=1)
-    numbers = [mean(table, "patients", sizes, 1749.6, 373.7, ADAPTR_TRIALS, 0.05)]
+    numbers = [
+        mean(table, "patients", sizes, 1749.6, 373.7, ADAPTR_TRIALS, 0.05),
+        deviation(table, "standard deviation of patients", sizes, 373.7, ADAPTR_TRIALS, 0.05),
+    ]
     for reason, published in ((Reason.SUPERIORITY, 0.048), (Reason.EQUIVALENCE, 0.381), (Reason.MAXIMUM, 0.571)):
         numbers.append(share(table, reason.name.lower(), shares(found.decision == reason), published, ADAPTR_TRIALS))
     return numbers
+
+
+def best_arms(_: Effort) -> list[Number]:
+    """Probabilities of being the best of three arms, in the documentation of RARtrials; nothing is simulated."""
+    table, found = (
+        "RARtrials: probabilities of being the best arm",
+        best_probabilities("beta", *np.array(BEST)[:, :2].T),
+    )
+    return [
+        Number(table, f"Beta({a:g}, {b:g})", float(ours), 0.0, published, rounding=BEST_TOLERANCE)
+        for (a, b, published), ours in zip(BEST, found, strict=True)
+    ]
 
 
 def rartrials(effort: Effort) -> list[Number]:

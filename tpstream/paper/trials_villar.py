@@ -19,7 +19,8 @@ from scipy.stats import norm
 from tpstream.looks.proportions import fisher_p
 from tpstream.model.arrays import Floats
 from tpstream.paper.immediate_trials import Trials, simulate_trials
-from tpstream.paper.published import Effort, Number, mean, share
+from tpstream.paper.published import Effort, Number, deviation, mean, share
+from tpstream.policies.gittins_table import gittins_table
 
 ALPHA = 0.05
 SIMULATED = 50_000
@@ -65,6 +66,25 @@ FOUR: Mapping[str, Row] = {
 }
 
 
+INDICES = {0.99: 0.8699, 0.995: 0.9032}
+"""The Gittins index of an arm of which nothing is known, Beta(1, 1), by the discount."""
+
+
+def gittins_indices(_: Effort) -> list[Number]:
+    """Gittins indices of an unknown arm; nothing is simulated."""
+    return [
+        Number(
+            "Gittins indices",
+            f"Beta(1, 1), discount {discount:g}",
+            0.5 + float(gittins_table(discount, (1.0, 1.0), 10)[0]),  # the table has what is added to the mean
+            0.0,
+            published,
+            rounding=0.00005,
+        )
+        for discount, published in INDICES.items()
+    ]
+
+
 def villar_two(effort: Effort) -> list[Number]:
     """Two arms, 148 patients."""
     return [number for rule, row in TWO.items() for number in _compare("Villar: two arms", effort, rule, row, 2, 148)]
@@ -86,16 +106,25 @@ def _compare(table: str, effort: Effort, rule: str, row: Row, arms: int, patient
         largest = np.fmax.reduce([null.z(arm) for arm in range(1, arms)])
         yield share(table, f"{rule}: alpha", is_above(largest, level), row.alpha, SIMULATED)
         yield share(table, f"{rule}: power", is_above(better.z(), level), row.power, SIMULATED)
-    on_better = better.patients[:, -1] / patients
     successes = better.successes.sum(axis=1)
-    deviation = float(np.std(successes)) if math.isnan(row.deviation) else row.deviation
-    yield mean(table, f"{rule}: EPS", on_better, row.on_better, float(np.std(on_better)), SIMULATED, 0.0005)
-    yield mean(table, f"{rule}: ENS", successes, row.successes, deviation, SIMULATED, 0.005)
+    yield from _benefits(table, rule, better, row)
+    if not math.isnan(row.deviation):
+        yield deviation(table, f"{rule}: standard deviation of successes", successes, row.deviation, SIMULATED, 0.005)
     if not math.isnan(row.bias):
         yield _bias(table, f"{rule}: bias", better, row.bias)._replace(known=rule == "current belief")
     if rule == "current belief":
         by_chance = simulate_trials(effort, RANDOM_BELIEF, unequal, patients)
-        yield _bias(table, f"{rule} with random ties: bias", by_chance, row.bias)
+        chance = f"{rule} with random ties"
+        yield from (one._replace(known=True) for one in _benefits(table, chance, by_chance, row))
+        yield _bias(table, f"{chance}: bias", by_chance, row.bias)
+
+
+def _benefits(table: str, rule: str, better: Trials, row: Row) -> Iterator[Number]:
+    """The share of patients on the better arm, and the expected successes."""
+    on_better, successes = better.patients[:, -1] / better.patients[0].sum(), better.successes.sum(axis=1)
+    spread = float(np.std(successes)) if math.isnan(row.deviation) else row.deviation
+    yield mean(table, f"{rule}: EPS", on_better, row.on_better, float(np.std(on_better)), SIMULATED, 0.0005)
+    yield mean(table, f"{rule}: ENS", successes, row.successes, spread, SIMULATED, 0.005)
 
 
 def _bias(table: str, what: str, better: Trials, published: float) -> Number:

@@ -149,7 +149,9 @@ class SharedPolicy:
         `(state, arm, slot, part)`: it is known that this part never arrives. `slot` is -1 if the pull is closed by
         then. A late part is not lost.
     on_closed : callable, optional
-        `(state, arm, slot, credited)`: a pull is closed, and was credited with this much.
+        `(state, arm, slot, credited)`: a pull is closed, and was credited with this much. In a trial that excludes
+        drop-outs, it is not called for a pull that lost a part of the endpoint, unless the policy has `per_pull`: one
+        that keeps rows for open pulls hears of every closing.
     on_look : callable, optional
         `(state, stage)`: a trial looks at its results. At stage 0 the data are cut: all that was delivered up to now,
         this instant included, counts. At stage 1 it is decided, and `open_arms` says what goes on.
@@ -225,6 +227,11 @@ class SharedPolicy:
         """Whether it learns from parts or groups, and not only from what closed pulls paid."""
         return any((self.on_partial, self.on_received, self.on_group))
 
+    @property
+    def excludes(self) -> bool:
+        """Whether it is not told of the closings of drop-outs, in a trial that excludes them."""
+        return self.on_closed is not None and not self.per_pull
+
     def for_parameters(self, parameters: Parameters) -> "SharedPolicy":
         """The policy that these parameters mean: this one, unless it has variants."""
         return self if self.variant is None else self.variant(parameters)
@@ -282,6 +289,11 @@ class PythonPolicy:
     needs_maxima: bool = False
     needs_positive: bool = False
 
+    @property
+    def excludes(self) -> bool:
+        """As a SharedPolicy has it: it hears closings of complete pulls only, in a trial that excludes drop-outs."""
+        return True
+
     def for_parameters(self, parameters: Parameters) -> "PythonPolicy":  # noqa: ARG002 (as a SharedPolicy has it)
         """The same policy, whatever its parameters."""
         return self
@@ -292,7 +304,7 @@ PolicyForm = SharedPolicy | PythonPolicy
 
 def told_problem(form: PolicyForm, problem: Problem) -> Problem:
     """What a policy is told about the world: of a trial its endpoint, and the arms' means only if it may know them."""
-    if problem.endpoint is not None and form.clairvoyant:
+    if problem.endpoint is not None and not problem.endpoint.plain and form.clairvoyant:
         why = "is shown the whole reward of a pull, which is not the endpoint of this trial"
         raise PolicyError(f"policy {form.name!r} {why}; use another")
     heard = problem if isinstance(form, SharedPolicy) and form.weighs else problem.heard()

@@ -121,6 +121,12 @@ class Subscriptions(NamedTuple):
     shift: Floats
     heard: Floats
     """What the policy heard of the open pull of each slot so far, if there is an endpoint."""
+    needs: Ints
+    """Of each part: 1 if a pull is told as closed only if this part came, else 0; empty: every closing is told."""
+    needed: int
+    """How many parts that is."""
+    came: Ints
+    """How many of them came of the open pull of each slot."""
 
 
 @compiled_loop
@@ -155,6 +161,8 @@ def notify_pull(state: Any, subscriptions: Subscriptions, pull: int, arm: int, s
         subscriptions.owners[slot] = pull
     if subscriptions.scale.size > 0:
         subscriptions.heard[slot] = 0.0
+    if subscriptions.needs.size > 0:
+        subscriptions.came[slot] = 0
     on_pull(state, arm, slot, shown)
 
 
@@ -185,10 +193,11 @@ def notify_received(state: Any, subscriptions: Subscriptions) -> None:
 
 @compiled
 def notify_closed(state: Any, subscriptions: Subscriptions, arm: int, slot: int, credited: float) -> None:
-    """Tell the policy that a pull is closed."""
+    """Tell the policy that a pull is closed, unless a part is missing without which it does not count."""
     if subscriptions.lost:
         subscriptions.owners[slot] = 0
-    on_closed(state, arm, slot, credited)
+    if subscriptions.needs.size == 0 or subscriptions.came[slot] == subscriptions.needed:
+        on_closed(state, arm, slot, credited)
 
 
 @compiled
@@ -208,6 +217,8 @@ def notify(
         if endpoint:
             value = subscriptions.scale[part - 1] * value + subscriptions.shift[part - 1]
             subscriptions.heard[slot] += value
+        if subscriptions.needs.size > 0:
+            subscriptions.came[slot] += subscriptions.needs[part - 1]
         notify_partial(state, subscriptions, arm, slot, part, value)
     elif kind == CLOSED:
         notify_closed(state, subscriptions, arm, slot, subscriptions.heard[slot] if endpoint else value)

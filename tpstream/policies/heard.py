@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Bools, Floats
 from tpstream.model.events import CLOSED, LATE, PARTIAL, Events
 from tpstream.model.interfaces import Policy, TimedPolicy
 from tpstream.model.world import Endpoint
@@ -14,7 +14,8 @@ from tpstream.model.world import Endpoint
 class HeardPolicy:
     """A policy that is told events with the values that the endpoint gives them, as compiled policies are.
 
-    Of part j that paid x it hears scale[j] x + shift[j], and at the closing the sum of what it heard.
+    Of part j that paid x it hears scale[j] x + shift[j], and at the closing the sum of what it heard. Where drop-outs
+    are excluded, it does not hear of the closing of a pull of which a part that counts did not come.
     """
 
     def __init__(self, policy: Policy, endpoint: Endpoint) -> None:
@@ -22,6 +23,9 @@ class HeardPolicy:
         self._endpoint = endpoint
         self._sums: dict[int, float] = {}
         """What was heard of each open pull so far."""
+        self._needs = endpoint.scale != 0
+        self._came: dict[int, int] = {}
+        """How many parts that count came of each open pull."""
 
     def __getattr__(self, name: str) -> Any:
         """All else that the policy has: `on_look`, `set_open_arms`, `measures`, ..."""
@@ -29,7 +33,8 @@ class HeardPolicy:
 
     def hear(self, events: Events) -> None:
         """Tell the policy the next events."""
-        self._policy.hear(replace(events, value=self._values(events)))
+        told = events if self._endpoint.plain else replace(events, value=self._values(events))
+        self._policy.hear(told.take(np.flatnonzero(self._counted(events))) if self._endpoint.complete else told)
 
     def decide(self, round: int) -> int:
         """The policy's decision."""
@@ -56,3 +61,14 @@ class HeardPolicy:
             else:
                 found[place] = self._sums.pop(pull, 0.0)
         return found
+
+    def _counted(self, events: Events) -> Bools:
+        """All events but the closings of pulls of which a part that counts did not come."""
+        counted, needed = np.ones(len(events), dtype=np.bool_), int(self._needs.sum())
+        for place in np.flatnonzero((events.kind == PARTIAL) | (events.kind == CLOSED)).tolist():
+            pull = int(events.pull[place])
+            if events.kind[place] == CLOSED:
+                counted[place] = self._came.pop(pull, 0) == needed
+            elif self._needs[events.part[place] - 1]:
+                self._came[pull] = self._came.get(pull, 0) + 1
+        return counted

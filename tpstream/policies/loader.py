@@ -126,7 +126,13 @@ def check_users(policy: SharedPolicy) -> None:
 def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Parameters) -> Subscriptions:
     """Which handlers the policy has, with nothing remembered so far."""
     groups = groups_of(parameters, problem) if policy.on_group else 1
-    endpoint, nothing = None if policy.weighs else problem.endpoint, np.zeros(0)
+    endpoint = problem.endpoint
+    scale = shift = np.zeros(0)
+    needs = np.zeros(0, dtype=np.int64)
+    if endpoint is not None and not endpoint.plain and not policy.weighs:
+        scale, shift = endpoint.scale, endpoint.shift
+    if endpoint is not None and endpoint.complete and policy.excludes:
+        needs = (endpoint.scale != 0).astype(np.int64)
     return Subscriptions(
         shown=policy.clairvoyant,
         partial=policy.on_partial is not None,
@@ -139,9 +145,12 @@ def make_subscriptions(policy: SharedPolicy, problem: Problem, parameters: Param
         filled=np.zeros((1, groups), dtype=np.int64),
         gathered=np.zeros((1, groups)),
         owners=np.zeros(1, dtype=np.int64),
-        scale=nothing if endpoint is None else endpoint.scale,
-        shift=nothing if endpoint is None else endpoint.shift,
+        scale=scale,
+        shift=shift,
         heard=np.zeros(1),
+        needs=needs,
+        needed=int(needs.sum()),
+        came=np.zeros(1, dtype=np.int64),
     )
 
 

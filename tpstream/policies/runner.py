@@ -20,7 +20,7 @@ from tpstream.policies.functions import check_decision
 from tpstream.policies.heard import HeardPolicy
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 
-PER_SLOT = ("filled", "gathered", "owners", "heard")
+PER_SLOT = ("filled", "gathered", "owners", "heard", "came")
 """Fields of Subscriptions that have a row for each slot."""
 NO_DECISIONS = np.zeros(0, dtype=np.int64)
 
@@ -181,7 +181,7 @@ def _with_fields(fields: Any, kept: Mapping[str, Any]) -> Any:
 
 def needs_rows(subscriptions: Any) -> bool:
     """Whether something is remembered for each open pull to call the handlers of a policy."""
-    return bool(subscriptions.group or subscriptions.lost or subscriptions.scale.size)
+    return bool(subscriptions.group or subscriptions.lost or subscriptions.scale.size or subscriptions.needs.size)
 
 
 def told_columns(events: Events) -> tuple[Any, ...]:

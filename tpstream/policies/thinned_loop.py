@@ -24,7 +24,7 @@ class Thinning(NamedTuple):
     wanted: Bools
     """Whether the decision is kept if the policy agrees."""
     decided: Ints
-    """The policy's arm where it was asked, else -1."""
+    """The policy's arm where it was asked, -1 if it chose none; else -2."""
     numbers: Ints
     """The number of a decision among those that are kept, from 1; 0: it is not kept."""
     released: Bools

@@ -13,6 +13,7 @@ from tpstream.log.contract import BrokenRule, Checker
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.events import PARTIAL, PULL, Event, Events, Kind
+from tpstream.model.memory import check_room
 from tpstream.model.notes import package_versions
 from tpstream.model.numba_support import compiled_loop
 from tpstream.model.pull_rows import Ring
@@ -75,6 +76,8 @@ class Redraw:
         for pull, arm in zip(events.pull[is_pull].tolist(), events.arm[is_pull].tolist(), strict=True):
             before = self._ring.reserve(pull)
             if before != self._ring.capacity:
+                size = self._rewards.shape[1] * self._rewards.itemsize
+                check_room("the rewards of a log", self._ring.capacity, size, "open pulls")
                 self._rewards = self._ring.enlarge(self._rewards, before, pull)
             self._rewards[pull % self._ring.capacity] = self._reader.next_pull(arm).rewards
 

@@ -20,9 +20,11 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.display import Displayed, Summary, counted, number_text
 from tpstream.model.errors import DataError, LogError
 from tpstream.model.events import Kind
+from tpstream.model.limits import MOST_REPLICATIONS
 from tpstream.policies.base import SharedPolicy
 from tpstream.replay.replay import find_policy_of, open_log
 from tpstream.replay.rerun import Rerun
+from tpstream.run.cost import MOST_SECONDS, SECONDS_PER_EVENT
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -171,8 +173,8 @@ def randomisation_test(
     if alternative not in get_args(Alternative):
         known = ", ".join(get_args(Alternative))
         raise DataError(f"alternative: must be one of {known}, got {alternative!r}")
-    if replications < 1:
-        raise DataError(f"replications: must be at least 1, got {replications}")
+    if not 1 <= replications <= MOST_REPLICATIONS:
+        raise DataError(f"replications: must be 1 to {MOST_REPLICATIONS:,}, got {replications:,}")
     patients, against, choice = (
         read_endpoints(log, endpoint, count),
         find_control(log, control),
@@ -181,9 +183,16 @@ def randomisation_test(
     notes = _check_stops(log)
     rerun = Rerun(choice, log)
     _require_chance(log, choice)
+    compiled = isinstance(choice.form, SharedPolicy)
+    seconds = replications * len(patients.assigned) * SECONDS_PER_EVENT[compiled]
+    if seconds > MOST_SECONDS:
+        raise DataError(
+            f"replications: {replications:,} of {len(patients.assigned):,} decisions take some {seconds / 86_400:,.0f} "
+            f"days; ask for fewer"
+        )
     observed = differences(patients, patients.assigned, against)
     streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(replications))
-    with ThreadPoolExecutor(os.cpu_count() if isinstance(choice.form, SharedPolicy) else 1) as threads:
+    with ThreadPoolExecutor(os.cpu_count() if compiled else 1) as threads:
         made = np.array(list(threads.map(lambda stream: differences(patients, rerun.assign(stream), against), streams)))
     others = [number for number in range(len(log.header.arms)) if number != against]
     p_values, adjusted = compare(observed[others], made[:, others], alternative, _tolerance(patients))

@@ -65,22 +65,26 @@ class Retelling:
         self.pending = [events.cut(last, len(events))]
         return found
 
-    def _tell(self, events: Events, until: float) -> Divergence | None:
-        """Tell these events, and what is over before the time `until`, at which a decision or a change comes."""
+    def _tell(self, events: Events, until: float, *, leaving: bool = False) -> Divergence | None:
+        """Tell these events, and what is over before the time `until`, at which a decision or a change comes.
+
+        `leaving`: a change comes after which decisions are not this policy's.
+        """
         told, steering = self.teller.tell(events, until), self.steering
         policy = steering.policy
         if self.decided and len(told):
-            policy.hear(told.cut(0, 1))
-            told, self.decided = told.cut(1, len(told)), False
+            following = [*np.flatnonzero(told.kind[1:] == PULL).tolist(), len(told) - 1][0] + 1
+            steering.hear(told.cut(0, following), leaving=leaving and following == len(told))
+            told, self.decided = told.cut(following, len(told)), False
         if not len(told):
             return None
-        if steering.plain and isinstance(policy, Runner):
+        if steering.plain and isinstance(policy, Runner) and not leaving:
             found = policy.follow(told)
             if found is not None:
                 return self._divergence(events, told, *found)
             self.rounds += int(np.count_nonzero(told.kind == PULL))
             return None
-        for place, arm in steering.follow(told):
+        for place, arm in steering.follow(told, leaving=leaving):
             self.rounds += 1
             if arm != told.arm[place]:
                 self.rounds -= 1
@@ -106,18 +110,18 @@ class Retelling:
     def _change(self, events: Events) -> Divergence | None:
         """Let decisions be made as the change says, once the policy is told all before it."""
         seq, time = int(events.seq[0]), float(events.time[0])
-        found = self.settle(time)
+        change = decode_change(f"{self._source}: event {seq}", None if events.key is None else events.key[0])
+        found = self._settle(time, leaving=change.leaves)
         if found is not None:
             return found
-        change = decode_change(f"{self._source}: event {seq}", None if events.key is None else events.key[0])
         if applied(change, self.steering, self._header):
             tell_history(self.steering, self._header, self._history(seq), time)
         return None
 
-    def settle(self, time: float) -> Divergence | None:
+    def _settle(self, time: float, *, leaving: bool) -> Divergence | None:
         """Tell all that is pending, for a change at this time."""
         events, self.pending = Events.join(self.pending), []
-        return self._tell(events, time)
+        return self._tell(events, time, leaving=leaving)
 
     def finish(self) -> Divergence | None:
         """Let the policy take the last decision; what came since is not told before the next one."""

@@ -17,9 +17,10 @@ from tpstream.engines.simpy_engine import probabilities_of
 from tpstream.log.periods import PeriodTeller, is_told_by_period
 from tpstream.log.schema import DeciderSettings, Header
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import DeciderError, LogError, PolicyError
+from tpstream.model.errors import USER_RAISES, DeciderError, LogError, PolicyError
 from tpstream.model.events import Events, Kind, Told
 from tpstream.model.interfaces import TimedPolicy
+from tpstream.model.notes import logger
 from tpstream.model.world import Problem, Purpose, open_stream
 from tpstream.policies.runner import drops_arms, start_policy, tell_open_arms
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, request_policy
@@ -39,6 +40,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The arm that all decisions are for; None: the policy decides."""
     fresh: bool = False
     """Whether the policy begins anew, and is told the whole log."""
+
+    @property
+    def leaves(self) -> bool:
+        """Whether decisions are not made by the policy before it: then it may fail when it is told what came last."""
+        return self.fresh or self.switch is not None
 
 
 def encode_change(change: Change) -> str:
@@ -100,6 +106,7 @@ class Steering:
     def begin(self, choice: PolicyChoice) -> None:
         """Take a policy that was told nothing so far."""
         self.choice = choice
+        self._failed = False
         self.stream = open_stream(self._header.seed, self._header.run, Purpose.POLICY)
         self.policy = start_policy(choice.form, self._header.problem(), choice.parameters, self.stream)
         self._set_clock = self.policy.set_clock if isinstance(self.policy, TimedPolicy) else None
@@ -130,11 +137,38 @@ class Steering:
         return arm
 
     def decide(self, round: int, time: float, *, probabilities: bool = True) -> Chosen:
-        """The next decision, and its probabilities if they are asked for."""
-        arm = self.ask(round, time)
-        indices = np.asarray(self.policy.indices(), dtype=np.float64)
-        known = probabilities_of(self.policy) if probabilities else np.full(len(indices), np.nan)
+        """The next decision, and its probabilities if they are asked for.
+
+        The policy is asked also when its arm is not taken, so that it draws as it would; if it fails then, it is not
+        waited for.
+        """
+        unknown = np.full(len(self.open_arms), np.nan)
+        try:
+            arm = self.ask(round, time)
+            indices = np.asarray(self.policy.indices(), dtype=np.float64)
+            known = probabilities_of(self.policy) if probabilities else unknown
+        except USER_RAISES as error:
+            if self.switch is None:
+                raise
+            self._note_failure(error)
+            arm, known, indices = self.switch, unknown, unknown
         return self._steer(arm, known, indices)
+
+    def hear(self, events: Events, *, leaving: bool = False) -> None:
+        """Tell the policy events; while decisions are not its own, or `leaving` it, it may fail."""
+        try:
+            self.policy.hear(events)
+        except USER_RAISES as error:
+            if self.switch is None and not leaving:
+                raise
+            self._note_failure(error)
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Say once that the policy fails where nobody waits for it."""
+        if not self._failed:
+            self._failed = True
+            reason = f"{type(error).__name__}: {error}"
+            logger(policy=self.choice.label).warning("the policy fails, and decisions go on without it", reason=reason)
 
     def _steer(self, arm: int, known: Floats, indices: Floats) -> Chosen:
         """The arm that is pulled, after chance and the switch."""
@@ -152,20 +186,21 @@ class Steering:
             known[arm] = 1.0
         return Chosen(arm, known, indices)
 
-    def follow(self, told: Events, *, steered: bool = True) -> Iterator[tuple[int, int]]:
+    def follow(self, told: Events, *, steered: bool = True, leaving: bool = False) -> Iterator[tuple[int, int]]:
         """Tell recorded events, and decide at every pull; the place of each pull, and the arm.
 
         The pulls that are told are the recorded ones. The last event must come right before the next pull. With
-        `steered` the arm is the one that would be pulled, else the policy's own.
+        `steered` the arm is the one that would be pulled, else the policy's own. With `leaving` the policy may fail
+        when it is told what came after the last pull.
         """
         pulls = np.flatnonzero(told.kind == Kind.PULL).tolist()
         before = pulls[0] if pulls else len(told)
         if before:
-            self.policy.hear(told.cut(0, before))
+            self.hear(told.cut(0, before), leaving=leaving and not pulls)
         for place, following in pairwise([*pulls, len(told)]):
             round, time = int(told.round[place]), float(told.time[place])
             yield place, self.decide(round, time, probabilities=False).arm if steered else self.ask(round, time)
-            self.policy.hear(told.cut(place, following))
+            self.hear(told.cut(place, following), leaving=leaving and following == len(told))
 
 
 class Teller:

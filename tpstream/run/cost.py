@@ -6,25 +6,32 @@ run/options.py).
 """
 
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from tpstream.analysis.regret import checkpoints
-from tpstream.model.errors import StudyError
-from tpstream.model.world import BLOCK
+from tpstream.model.errors import StudyError, TpstreamError
+from tpstream.model.memory import available_memory, size_text
+from tpstream.model.world import BLOCK, Purpose, Timing, open_stream
 from tpstream.policies.base import SharedPolicy
 from tpstream.run.options import RunOptions
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
+from tpstream.timing.pipeline import arrival_times
 
 FLOAT = 8
 """Bytes of a number."""
 PROCESS = 300e6
 """Bytes that a process takes before its first run."""
+OPEN = 40
+"""Bytes of a part of an open pull besides what was drawn of it: when it is due, its stage, its place in a queue."""
+FIRST = 10_000
+"""Decisions whose times tell how many come within a while, where they are not regular."""
 PER_RUN = 1_000
 """Bytes for the bookkeeping of one run of one policy."""
 PER_EVENT = {"jsonl": 115, "arrow": 8}
@@ -84,13 +91,27 @@ def _run_bytes(work: Work, options: RunOptions) -> int:
     """What a run takes in which these policies take turns: blocks of rewards, parts of open pulls, times."""
     scenario, timing = work.scenario, work.scenario.timing()
     arms, span, policies = len(scenario.arms), scenario.span, len(work.choices)
-    blocks = arms * BLOCK * span * FLOAT * (1 if timing.plain else 2)
+    blocks = arms * BLOCK * span * timing.bytes_per_part
     events = options.log is not None or bool(options.sinks) or options.measurer is not None
     hearing = [one for one in work.choices if events or not timing.plain or _hears_parts(one)]
-    reach = span if scenario.window is None else max(span, int(scenario.window))
-    opened = min(scenario.horizon, reach) * span * FLOAT * len(hearing)
+    opened = _open_pulls(scenario, timing) * span * (FLOAT if timing.plain else OPEN + timing.bytes_per_part)
     times = 0 if timing.arrivals.regular else scenario.horizon * FLOAT * 2 * policies
-    return blocks * (1 + policies) + opened + times
+    kept = policies > 1  # draws are kept until the last policy took them
+    return blocks * (policies + kept) + opened * len(hearing) + times
+
+
+def _open_pulls(scenario: Scenario, timing: Timing) -> int:
+    """How many pulls are open at a time: as many as are made until the last visit, or until the window ends."""
+    reach = max(float(timing.nominal(scenario.span)[-1]) + 1, scenario.window or 0.0)
+    if timing.arrivals.regular:
+        return min(scenario.horizon, ceil(reach))
+    stream, first = open_stream(scenario.seed, 0, Purpose.ARRIVALS), min(scenario.horizon, FIRST)
+    try:
+        times = arrival_times(timing.arrivals, stream, first, timing.arrivals_name)
+    except TpstreamError:  # runs will tell it
+        return scenario.horizon
+    together = int((np.searchsorted(times, times + reach) - np.arange(first)).max())
+    return min(scenario.horizon, max(together, ceil(first * min(reach / times[-1], scenario.horizon))))
 
 
 def _hears_parts(choice: PolicyChoice) -> bool:
@@ -105,29 +126,6 @@ def _log_bytes(scenario: Scenario, options: RunOptions) -> int:
     events = scenario.horizon if "pulls" in details else _events(scenario)
     vectors = sum(detail in details for detail in ("indices", "probabilities"))
     return events * PER_EVENT[form] + vectors * scenario.horizon * len(scenario.arms) * PER_NUMBER[form]
-
-
-def available_memory() -> float:
-    """Bytes that this process may still take: what the machine has free, the container's and the process's limits."""
-    lines = _lines(Path("/proc/meminfo"))
-    found = [inf, *(float(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))]
-    group = Path("/sys/fs/cgroup")
-    limit, used = (_lines(group / name) for name in ("memory.max", "memory.current"))
-    if limit and used and limit[0].isdecimal():
-        found.append(max(0.0, float(limit[0]) - float(used[0])))
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 (Windows has none)
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        found += [] if most == resource.RLIM_INFINITY else [float(most)]
-    return min(found)
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text().splitlines()
-    except OSError:
-        return []
 
 
 def free_space(folder: Path) -> float:
@@ -152,14 +150,3 @@ def check_cost(cost: Cost, options: RunOptions) -> None:
         raise StudyError(
             f"{cost.events:,.0f} events take some {cost.seconds / 86_400:,.0f} days; {SMALLER}, use more cores, {GO_ON}"
         )
-
-
-def size_text(bytes: float) -> str:
-    """A number of bytes as people write it.
-
-    Examples
-    --------
-    >>> size_text(2_345_678_901), size_text(12_300)
-    ('2.3 GB', '0.0 GB')
-    """
-    return f"{bytes / 1e9:,.1f} GB"

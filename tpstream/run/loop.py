@@ -32,6 +32,7 @@ from tpstream.model.world import Problem, World
 from tpstream.run.options import Measurer, Measures, Progress, RunOptions, SinkChoice
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.scenario.scenario import Scenario
+from tpstream.timing.calendars import HOURS_IN
 from tpstream.timing.pipeline import due_decisions
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ def start_run(
 
         describe = partial(make_header, scenario, choice, world.seed, world.run)
         watched = options.live.watch(choice.label, world, describe)
-        reader = RecentBlocks(draws)
+        reader = DrawsReader(draws) if watched is None else RecentBlocks(draws)
     details: tuple[Detail, ...] = ("all",) if options.log is None else options.log.details
     if trial is not None and options.log is not None and details != ("pulls",):
         details = ("indices", "probabilities") if "indices" in details else ("probabilities",)
@@ -363,6 +364,7 @@ def make_header(
         detail=details[0] if len(details) == 1 else list(details),
         time_unit=scenario.time_unit,
         currency=scenario.currency,
+        origin=None if scenario.start is None or scenario.time_unit not in HOURS_IN else f"{scenario.start}T00:00:00",
         sites=list(scenario.timing().sites),
         endpoint=None if problem.endpoint is None else write_endpoint(problem.endpoint),
         versions=package_versions(),

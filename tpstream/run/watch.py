@@ -13,6 +13,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpstream.analysis.regret import pseudo_regret
 from tpstream.engines.draws import Block, Draws, DrawsReader
@@ -20,7 +21,8 @@ from tpstream.engines.engine import Bus, Engine
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, PARTIAL, PULL, Columns, Events, about_looks
-from tpstream.model.world import BLOCK, World
+from tpstream.model.world import BLOCK, Problem, World
+from tpstream.view.aggregate import NEEDED
 from tpstream.view.sampling import LENGTH, Budget, SampledRun
 
 PERIOD = 0.5
@@ -29,16 +31,61 @@ PICTURE_SECONDS = 1.0
 """Seconds between two pictures of the runs, at least."""
 PICTURE_SHARE = 0.004
 """Of the time that runs take, what may be spent on pictures; they come less often if they cost more."""
+WATCH_SECONDS = 0.25
+"""Seconds between the beginnings of two runs that are watched, at least: a study may have hundreds in a second."""
 PATIENCE = 5.0
 """Seconds in which the page must answer."""
 GATHERED = 20_000
 """Events that are gathered before they are looked at, if they come in small batches."""
-PER_BATCH = 2e-5
+ROOM = 4096
+"""Events for which there is room at first."""
+PER_BATCH = 1e-5
 """Seconds that it costs to hand over a batch of events and to keep it: SimPy makes one in every round."""
 AHEAD = 2
 """Batches of rounds for which a sample is planned: the next one may be longer than the last."""
 NAME = "live page"
 """What the bus calls the subscriber."""
+
+
+class WaitingEvents:
+    """Small batches of events one after the other in arrays that are used again: keeping each would cost more."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._rows: dict[str, int] = {}
+
+    @property
+    def count(self) -> int:
+        """How many events wait."""
+        return self._rows.get("kind", 0)
+
+    def add(self, columns: Columns) -> None:
+        """Add the next events."""
+        for name in NEEDED:
+            rows = columns.get(name)
+            if rows is None:
+                continue
+            first = self._rows.get(name, 0)
+            last = self._rows[name] = first + len(rows)
+            array = self._arrays.get(name)
+            if array is None or last > len(array):
+                array = self._arrays[name] = self._longer(name, rows, last)
+            array[first:last] = rows
+
+    def _longer(self, name: str, rows: NDArray[Any], least: int) -> NDArray[Any]:
+        longer = np.empty((max(2 * least, ROOM), *rows.shape[1:]), dtype=rows.dtype)
+        before = self._arrays.get(name)
+        if before is not None:
+            longer[: len(before)] = before
+        return longer
+
+    def columns(self) -> Columns:
+        """All that wait, as columns; only until more are added."""
+        return {name: array[: self._rows[name]] for name, array in self._arrays.items()}
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._rows = dict.fromkeys(self._rows, 0)
 
 
 class EventWatcher:
@@ -51,18 +98,26 @@ class EventWatcher:
 
     def __init__(self, sampled: SampledRun, bus: Bus, *, looks: bool = False) -> None:
         self._sampled, self._bus, self._looks = sampled, bus, looks
-        self._waiting: list[Events] = []
-        self._count = 0
+        self._waiting = WaitingEvents()
+        self._batches = 0
         self._subscribed = False
+        self._begins = self._ends = 0
+        """The rounds in which the earliest stretch begins, and ends where nothing is delayed."""
         self._plan(sampled.horizon)
 
     def hear(self, events: Events) -> None:
         """Take the next events; small batches are gathered."""
-        if not self._sampled.waits and not about_looks(events.kind).any():
+        round = int(events.round[-1])
+        wanted = self._sampled.waits and (events.borrowed or round >= self._begins)
+        if not wanted and not (self._looks and about_looks(events.kind).any()):
             return
-        self._waiting.append(events)
-        self._count += len(events)
-        if events.borrowed or self._count >= GATHERED:
+        if events.borrowed:  # many at a time
+            self._look()
+            self._take(events.columns(), 1)
+            return
+        self._batches += 1
+        self._waiting.add(events.columns())
+        if self._waiting.count >= GATHERED or round == self._ends:
             self._look()
 
     def add(self, arms: Ints) -> None:
@@ -80,6 +135,7 @@ class EventWatcher:
         sampled = self._sampled
         for stretch in sampled.plan(sampled.round + 1, min(sampled.round + pulls, sampled.horizon)):
             sampled.begin(*stretch)
+        self._note_earliest()
         needed = sampled.waits or self._looks
         if needed and not self._subscribed:
             self._bus.subscribe(NAME, self)
@@ -89,13 +145,22 @@ class EventWatcher:
 
     def _look(self) -> None:
         """Add the events that were gathered, if they are of sampled pulls."""
-        if not self._waiting:
-            return
-        batches, before, sampled = self._waiting, self._sampled.events, self._sampled
-        self._waiting, self._count = [], 0
-        with sampled.budget.spend(PER_BATCH * len(batches)) as spent:
-            sampled.take((batches[0] if len(batches) == 1 else Events.join(batches)).columns())
+        if self._waiting.count:
+            self._take(self._waiting.columns(), self._batches)
+            self._waiting.clear()
+            self._batches = 0
+
+    def _take(self, columns: Columns, batches: int) -> None:
+        sampled, before = self._sampled, self._sampled.events
+        with sampled.budget.spend(PER_BATCH * batches) as spent:
+            sampled.take(columns)
             spent.events = sampled.events - before
+        self._note_earliest()
+
+    def _note_earliest(self) -> None:
+        one = self._sampled.earliest
+        if one is not None:
+            self._begins, self._ends = one.first, one.first + one.count - 1 + self._sampled.span
 
 
 class RecentBlocks(DrawsReader):
@@ -240,20 +305,40 @@ class LiveLink:
         """Of every policy the last run but one, if it was sampled: it is shown until the new one is."""
         self._finished: list[Mapping[str, Any]] = []
         self._looked_at = self._stop = self._lost = False
-        self._sent = self._pictured = -np.inf
+        self._sent = self._pictured = self._began = -np.inf
+        self._horizon = 0
+        """Of the last run that was watched."""
+        self._chosen: tuple[Problem, int, bool] | None = None
+        """The last run that was begun, and whether it is watched."""
         self._pause = PICTURE_SECONDS
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Every process has one link to a page."""
         return open_link, (self._port, self._token)
 
-    def watch(self, label: str, world: World, describe: Callable[[], Header]) -> WatchedRun:
-        """A new run of a policy, which takes the place of its last one; `describe` makes its header."""
+    def watch(self, label: str, world: World, describe: Callable[[], Header]) -> WatchedRun | None:
+        """A new run of a policy, which takes the place of its last one; `describe` makes its header.
+
+        None if it need not be watched: runs that are over at once are more than anyone can see. All policies of a run
+        are watched, or none of those that were watched before.
+        """
+        if not self._chooses(world) and label in self._runs:
+            return None
         last = self._runs.get(label)
         if last is not None and last.sampled.events:
             self._before[label] = last
         self._runs[label] = WatchedRun(label, world, describe, self._budget, max(len(self._runs), 1))
         return self._runs[label]
+
+    def _chooses(self, world: World) -> bool:
+        """Whether the policies of this world's run are watched, which is decided once."""
+        if self._chosen is None or (world.problem, world.run) != self._chosen[:2]:
+            now, horizon = time.monotonic(), world.problem.horizon
+            watched = now - self._began >= WATCH_SECONDS or horizon > self._horizon
+            if watched:
+                self._began, self._horizon = now, horizon
+            self._chosen = (world.problem, world.run, watched)
+        return self._chosen[2]
 
     def finished(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Tell of runs that are done: their policy and their numbers."""
@@ -273,14 +358,15 @@ class LiveLink:
             "runs": [one.news() for one in list(self._runs.values())],
             "finished": self._finished,
         }
-        began = time.monotonic()
-        if self._looked_at and (picture or began - self._pictured >= self._pause):
+        began = time.process_time()
+        if self._looked_at and (picture or time.monotonic() - self._pictured >= self._pause):
             message["pictures"] = list(filter(None, map(self._picture, list(self._runs))))
-            self._pictured = time.monotonic()
-            self._pause = max(PICTURE_SECONDS, (self._pictured - began) / PICTURE_SHARE)
         self._finished = []
         self._exchange(message)
         self._sent = time.monotonic()
+        if "pictures" in message:
+            self._pictured = self._sent
+            self._pause = max(PICTURE_SECONDS, (time.process_time() - began) / PICTURE_SHARE)
 
     def _picture(self, policy: str) -> dict[str, Any] | None:
         """A picture of the last run of a policy of which something is known; None if it is the same as before."""

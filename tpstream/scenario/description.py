@@ -49,7 +49,7 @@ def describe_scenario(scenario: Scenario, choices: Sequence[PolicyChoice]) -> De
     for row, arm in zip(rows, recorded, strict=False):
         row |= {"rows": f"{len(arm.rows):,}", "standard error of the mean": amount(arm.standard_error, ".3g", 1e5)}
     design = scenario.design()
-    if design is not None and problem.endpoint is not None:
+    if design is not None and problem.endpoint is not None and not problem.endpoint.plain:
         for row, mean in zip(rows, design.means.tolist(), strict=True):
             row["mean endpoint"] = amount(mean, ".6g", 1e5)
     tied = no_best_arm(problem.names, scenario.means)
@@ -60,7 +60,7 @@ def describe_scenario(scenario: Scenario, choices: Sequence[PolicyChoice]) -> De
         kinds=_kinds(scenario),
         arms=rows,
         notes=[note for note in (tied, uncertain) if note is not None],
-        warnings=find_warnings(world, choices, scenario.time_unit),
+        warnings=find_warnings(world, choices, scenario.time_unit, None if design is None else design.dropouts),
     )
 
 

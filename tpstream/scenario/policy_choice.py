@@ -88,7 +88,8 @@ def assumed_groups(parameters: BaseModel, problem: Problem) -> dict[str, int]:
 
 def check_needs(form: PolicyForm, problem: Problem) -> None:
     """Refuse a policy that needs maxima, parts that are not negative, or parts at all, where there are none for it."""
-    remedy = "use one that needs none, as group-thompson:variance=empirical,prior=none"
+    groups = "" if problem.groups is not None else ",groups=1"
+    remedy = f"use one that needs none, as group-thompson:variance=empirical,prior=none{groups}"
     if form.needs_maxima and np.isnan(problem.maxima).any():
         arm = problem.names[int(np.isnan(problem.maxima).argmax())]
         raise PolicyError(f"the policy needs the maximum of every arm, and {arm!r} has none; give it, or {remedy}")

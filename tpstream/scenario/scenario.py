@@ -26,6 +26,7 @@ from tpstream.scenario.tables import ScenarioKeys, fields_of_table, plain, read_
 from tpstream.scenario.trial_checks import TrialBuilder
 from tpstream.scenario.warnings import find_warnings
 from tpstream.timing.kinds import REGULAR, build_timing, is_absent
+from tpstream.timing.losses import can_lose
 from tpstream.timing.pipeline import visit_faults
 
 __all__ = ["PolicyChoice", "Scenario"]
@@ -303,9 +304,16 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
     def _trial(self) -> TrialBuilder:
         assert self.trial is not None  # noqa: S101 (asked before)
         visits = np.array(self.visits or range(self.span), dtype=np.float64)
-        survival = self.rewards.kind == "survival"
+        timing = self._timing
         return TrialBuilder(
-            self.trial, self._problem, self.build_rewards(), self._timing.arrivals, visits, survival, self.drain
+            self.trial,
+            self._problem,
+            self.build_rewards(),
+            timing.arrivals,
+            visits,
+            survival=self.rewards.kind == "survival",
+            drain=self.drain,
+            loses=timing.reveal != "closed" and can_lose(timing),
         )
 
     @property
@@ -449,7 +457,8 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         choices = [one.choose(self.problem(), self._folder) for one in requests]
         if self.timing().plain and (self.drain or self.horizon >= self.span):  # no part can be lost or never credited
             return list(self.build_rewards().warnings)
-        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit)
+        dropouts = None if self.trial is None else self.trial.dropouts
+        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit, dropouts)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *type(self).model_fields})

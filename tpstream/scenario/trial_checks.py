@@ -9,11 +9,15 @@ import numpy as np
 
 from tpstream.looks.design import Design, Looks, Rule
 from tpstream.model.arrays import Floats
-from tpstream.model.errors import did_you_mean
+from tpstream.model.errors import TpstreamError, did_you_mean
 from tpstream.model.interfaces import ArrivalProcess, Rewards
-from tpstream.model.world import Endpoint, Problem, Regular
+from tpstream.model.world import BLOCK, Endpoint, Problem, Regular
 from tpstream.scenario.trial_rules import ROUNDING, RuleChecks
 from tpstream.scenario.trial_tables import RuleTable, TrialTable
+from tpstream.timing.pipeline import arrival_times
+
+DRAWN = 20
+"""Trials that are drawn to see when one with random arrivals ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class TrialBuilder:
     """When each part is due after the treatment."""
     survival: bool
     drain: bool
+    loses: bool
+    """Whether a part can be lost, or come after its pull was closed, and policies can know it."""
 
     def design(self) -> Design:
         """The design; the tables must have no faults."""
@@ -101,6 +107,15 @@ class TrialBuilder:
         return bool((most <= 1 + ROUNDING).all())
 
     @cached_property
+    def binary(self) -> bool:
+        """Whether the endpoint is 0 or 1: one part that counts once, and is 0 or 1 in some drawn pulls of each arm."""
+        chosen = self.weights != 0
+        if self.weights[chosen].tolist() != [1.0]:
+            return False
+        drawn = [arm.sample(np.random.default_rng(0), BLOCK)[:, chosen] for arm in self.rewards.arms]
+        return bool(np.isin(drawn, (0.0, 1.0)).all())
+
+    @cached_property
     def information(self) -> tuple[float, ...] | None:
         """The planned fraction of the information at each analysis; None if it is not known."""
         looks = self.table.looks
@@ -127,14 +142,16 @@ class TrialBuilder:
         return np.array([getattr(arm, "part_means", nothing) @ self.weights for arm in self.rewards.arms])
 
     def endpoint(self) -> Endpoint | None:
-        """What policies hear instead of the rewards; None if all parts count alike and high values are good.
+        """What policies hear; None for the rewards: all parts count alike, high values are good, nobody is excluded.
 
         Where low values are good, they hear by how much a part stays below its largest value, or the negative value
         where there is none.
         """
         weights, lower, means = self.weights, self.table.direction == "lower", self._means()
+        complete = self.loses and self.table.dropouts == "exclude"
         if (weights == 1).all() and not lower:
-            return None
+            heard = Endpoint(weights, np.zeros_like(weights), self.problem.maxima, means, self.problem.signed, complete)
+            return heard if complete else None
         bounded = not self.problem.signed and bool((weights >= 0).all() and np.isfinite(self.problem.maxima).all())
         shift = np.zeros_like(weights)
         if lower and bounded:
@@ -145,7 +162,7 @@ class TrialBuilder:
         else:
             maxima = np.full(self.problem.arms, np.nan)
         sign = -1.0 if lower else 1.0
-        return Endpoint(sign * weights, shift, maxima, sign * means + shift.sum(), signed=not bounded)
+        return Endpoint(sign * weights, shift, maxima, sign * means + shift.sum(), not bounded, complete)
 
     def faults(self) -> Iterator[str]:
         """What does not fit together, each with its key."""
@@ -161,7 +178,14 @@ class TrialBuilder:
             return
         if self.table.dropouts == "failure" and not self._has_worst():
             yield 'trial.dropouts: there is no worst value of an endpoint without bounds; use "exclude"'
-        checks = RuleChecks(self.table, self.counts, bool((self.weights == 1).all()), self.survival, self.information)
+        checks = RuleChecks(
+            self.table,
+            self.counts,
+            lambda: self.binary,
+            bool((self.weights == 1).all()),
+            self.survival,
+            self.information,
+        )
         for number, rule in enumerate(self.table.rules):
             for key, fault in checks.faults(rule):
                 yield f"trial.rules[{number}].{key}: {fault}"
@@ -197,10 +221,12 @@ class TrialBuilder:
             return
         if looks.at in ("known", "randomised") and not all(value.is_integer() for value in values):
             yield f"{key}: numbers of patients must be whole, got {list(values)}"
-        end = self._end()
-        most = {"information": 1.0, "time": end}.get(looks.at, horizon)
+        most = self._end() if looks.at == "time" else {"information": 1.0}.get(looks.at, float(horizon))
         if values[-1] > most:
-            what = {"information": "all of the information", "time": "when the last endpoint is due"}
+            due = "when the last endpoint is due"
+            if not isinstance(self.arrivals, Regular):
+                due += f", at the latest in {DRAWN} drawn trials"
+            what = {"information": "all of the information", "time": due}
             yield f"{key}: {values[-1]:g} is after the end of the trial ({what.get(looks.at, 'horizon')}: {most:g})"
         gap = self._least_gap()
         if looks.cleaning > gap:
@@ -217,8 +243,22 @@ class TrialBuilder:
         return self.arrivals.every if isinstance(self.arrivals, Regular) else math.inf
 
     def _end(self) -> float:
-        """When the last endpoint is due; infinite if that is random."""
-        return self._every * self.problem.horizon + float(self.visits[-1])
+        """When the last endpoint is due; where patients come at random, at the latest of some drawn trials."""
+        looks, horizon = self.table.looks, self.problem.horizon
+        paused = 0.0 if looks is None or looks.recruiting else looks.cleaning * len(looks.values)
+        last = self._every * horizon
+        if math.isinf(last):
+            try:
+                last = max(self._last_arrival(np.random.default_rng(seed)) for seed in range(DRAWN))
+            except TpstreamError:
+                return math.inf  # the run itself tells of it
+        return last + float(self.visits[-1]) + paused
+
+    def _last_arrival(self, stream: np.random.Generator) -> float:
+        """When the last patient of a drawn trial comes."""
+        if hasattr(self.arrivals, "at_sites"):
+            return float(self.arrivals.at_sites(stream, self.problem.horizon)[0][-1])
+        return float(arrival_times(self.arrivals, stream, self.problem.horizon, "arrivals")[-1])
 
     def _least_gap(self) -> float:
         """The least time between two looks; infinite if that is random."""
@@ -244,12 +284,22 @@ class TrialBuilder:
         if allocation.kind != "best-probability":
             return
         least, most = allocation.minimum or 0.0, 1.0 if allocation.maximum is None else allocation.maximum
-        share = allocation.control_share if isinstance(allocation.control_share, float) else 0.0
+        share = self._control_share()
         free, rest = self.problem.arms - (share > 0), 1.0 - share
         if free * least > rest + ROUNDING:
             yield f"{key}.minimum: {least:g} for each of {free} arms is more than {rest:g}; lower it"
         elif free * most < rest - ROUNDING:
             yield f"{key}.maximum: {most:g} for each of {free} arms is less than {rest:g}; raise it"
+
+    def _control_share(self) -> float:
+        """The share of its own that the control gets of patients; 0 if it has none that is fixed."""
+        share = self.table.allocation.control_share
+        if share == "sqrt" and self.problem.arms > 1:
+            from tpstream.policies.best_probability import root_share  # noqa: PLC0415 (Numba is slow to import)
+            from tpstream.policies.functions import plain_function  # noqa: PLC0415
+
+            return float(plain_function(root_share)(self.problem.arms - 1))
+        return share if isinstance(share, float) else 0.0
 
     def _ratio_faults(self) -> Iterator[str]:
         allocation, arms = self.table.allocation, self.problem.arms

@@ -1,6 +1,6 @@
 """What does not fit together in the rules of a trial, each with its key."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ class RuleChecks:
     table: TrialTable
     counts: bool
     """Whether the endpoint lies between 0 and 1."""
+    binary: Callable[[], bool]
+    """Whether it is 0 or 1; asked only where a rule needs to know."""
     is_sum: bool
     """Whether it is the sum of all parts."""
     survival: bool
@@ -91,8 +93,8 @@ class RuleChecks:
 
     def _method_faults(self, rule: RuleTable) -> Iterator[tuple[str, str]]:
         method, analysis = rule.method, self._analysis
-        if method == "fisher" and not (self.counts and analysis == "complete"):
-            yield "method", 'fisher needs counts: an endpoint between 0 and 1 and analysis = "complete"'
+        if method == "fisher" and not (self.counts and analysis == "complete" and self.binary()):
+            yield "method", 'fisher needs counts: an endpoint that is 0 or 1 and analysis = "complete"'
         if method in SURVIVAL:
             if not self.survival or not self.is_sum:
                 yield "method", f'{method} needs [rewards] kind = "survival" and endpoint = "sum"'
@@ -105,6 +107,11 @@ class RuleChecks:
                 yield "margin", f"{method} has none; leave it out"
         if rule.pooled and (method != "z" or rule.margin or analysis != "complete"):
             yield "pooled", 'is of z without a margin and with analysis = "complete"; leave it out'
+        elif rule.pooled and self.counts and not self.binary():
+            yield (
+                "pooled",
+                "takes an endpoint between 0 and 1 for a proportion, and this one is not 0 or 1; leave it out",
+            )
 
     def _spending_faults(self, rule: RuleTable, error: str) -> Iterator[tuple[str, str]]:
         whole = float(getattr(rule, error))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpstream.looks.design import Dropouts
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, TpstreamError, user_code
 from tpstream.model.units import count_of
@@ -110,10 +111,13 @@ def _too_large(world: World) -> bool:
     return world.problem.arms * world.problem.span > MOST_DRAWN or (irregular and world.problem.horizon > MOST_TIMES)
 
 
-def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | None) -> list[str]:
+def find_warnings(
+    world: World, choices: Sequence[PolicyChoice], unit: str | None, dropouts: Dropouts | None = None
+) -> list[str]:
     """What the rewards, the timing and these policies should be asked about, with figures; `unit` is that of time.
 
-    If pulls cannot be drawn, nothing is said about them: the run itself tells the error, with its pull and round.
+    `dropouts` is what a trial's design does with them. If pulls cannot be drawn, nothing is said about them: the run
+    itself tells the error, with its pull and round.
     """
     if _too_large(world):
         return [
@@ -124,7 +128,11 @@ def find_warnings(world: World, choices: Sequence[PolicyChoice], unit: str | Non
         parts = draw_parts(world)
     except TpstreamError:
         return list(world.rewards.warnings)
-    return [*world.rewards.warnings, *_missing_parts(parts, world, unit), *_misled_policies(parts, world, choices)]
+    return [
+        *world.rewards.warnings,
+        *_missing_parts(parts, world, unit),
+        *_misled_policies(parts, world, choices, dropouts),
+    ]
 
 
 def _missing_parts(parts: DrawnParts, world: World, unit: str | None) -> Iterator[str]:
@@ -162,23 +170,29 @@ def _reasons(parts: DrawnParts, world: World, columns: Bools, unit: str | None) 
     return f"{fates}{default}; {', or '.join(remedy for _, _, remedy in there)}"
 
 
-def _misled_policies(parts: DrawnParts, world: World, choices: Sequence[PolicyChoice]) -> Iterator[str]:
-    """Whether parts are missing for ever that policies among these count as zero."""
+def _misled_policies(
+    parts: DrawnParts, world: World, choices: Sequence[PolicyChoice], dropouts: Dropouts | None
+) -> Iterator[str]:
+    """Whether parts are missing for ever that policies among these count as zero, and the design does not."""
     missing = float((parts.lost | parts.late).mean())
-    misled = [choice.label for choice in choices if choice.form.lost_as_zero]
-    if missing and misled and world.timing.default is None:
-        verb = "counts" if len(misled) == 1 else "count"
+    endpoint, remedy = world.problem.endpoint, "use tp-ucb-ew, or set default_reward"
+    misled = [choice for choice in choices if choice.form.lost_as_zero]
+    if dropouts == "exclude":
+        misled = [choice for choice in misled if endpoint is None or not (endpoint.complete and choice.form.excludes)]
+        remedy = "use one that learns from closed pulls, such as delayed-thompson: it leaves out who is excluded"
+    if missing and misled and world.timing.default is None and dropouts != "failure":
+        labels, verb = [choice.label for choice in misled], "counts" if len(misled) == 1 else "count"
         yield (
-            f"{' and '.join(misled)} {verb} lost and late parts as zero, and {missing:.1%} of the parts are missing: "
-            f"arms that lose more look worse than they are; use tp-ucb-ew, or set default_reward"
+            f"{' and '.join(labels)} {verb} lost and late parts as zero, and {missing:.1%} of the parts are missing: "
+            f"arms that lose more look worse than they are; {remedy}"
         )
 
 
 def describe_duration(world: World, unit: str | None) -> str:
     """How long a pull pays, in decisions and in time, as a sentence; `unit` is that of time.
 
-    Waiting in a process depends on the policy and is not counted; the sentence says so. If pulls cannot be drawn, this
-    raises what a run would raise.
+    Waiting in a queue or a process depends on the policy and is not counted; the sentence says so. If pulls cannot be
+    drawn, this raises what a run would raise.
     """
     timing = world.timing
     whole = count_of(world.problem.span, "round" if timing.arrivals.regular else "part")
@@ -187,8 +201,10 @@ def describe_duration(world: World, unit: str | None) -> str:
         time = "" if unit is None else f" of one {unit} each"
         return f"a pull pays over {whole}{time}; {_decisions(parts, 'complete')}"
     time = _range(parts.waits, unit) + (" units of time" if unit is None else "")
-    process = "" if timing.process is None else f", and the wait in {timing.process_name} besides"
-    return f"a pull pays over {whole} and is closed after {time}{process}; {_decisions(parts, 'closed')}"
+    waits = [stage.name for stage in timing.queues] + ([] if timing.process is None else [timing.process_name])
+    # Where feedback is hidden, pulls are closed when their window ends, whatever waits.
+    besides = f", and the wait in {' and '.join(waits)} besides" if waits and timing.reveal == "all" else ""
+    return f"a pull pays over {whole} and is closed after {time}{besides}; {_decisions(parts, 'closed')}"
 
 
 def _decisions(parts: DrawnParts, end: str) -> str:

@@ -7,9 +7,12 @@ import hashlib
 from collections import Counter
 from math import inf, isfinite, isnan
 
+from structlog.typing import FilteringBoundLogger
+
 from tpstream.log.schema import Header
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL
 from tpstream.model.limits import LARGEST
+from tpstream.model.notes import logger
 from tpstream.serve.book import Delivered, PullRecord
 from tpstream.serve.clock import ServerClock
 from tpstream.serve.live_state import LiveState
@@ -76,6 +79,7 @@ class Answers:
             return self._lose(request) if isinstance(request, Lost) else self._close(request)
         except Refused as refused:
             self.counts[f"refused: {refused.reason}"] += 1
+            self._logger().warning("a request was refused", refusal=refused.reason, reason=refused.message)
             return Refusal(reason=refused.reason, message=refused.message)
 
     def token(self, pull: int) -> str:
@@ -83,8 +87,8 @@ class Answers:
         sign = hashlib.blake2b(str(pull).encode(), key=self._identity[:64], digest_size=SIGNATURE // 2)
         return f"{pull}-{sign.hexdigest()}"
 
-    def now(self, at: float | None) -> tuple[float, float | None]:
-        """When a request came, and when what it tells happened, if that is another time."""
+    def now(self, at: float | None) -> float:
+        """When a request came."""
         if at is not None and not (isfinite(at) and abs(at) <= LARGEST):
             raise Refused("bad-value", f"at is {at}; it must be a number of units of time")
         at = None if at is None else float(at)
@@ -93,26 +97,33 @@ class Answers:
             now = max(self._clock.now(), last)
             if at is not None and at > now + tolerance:
                 raise Refused("time", f"at is {at:g}, and it is {now:g} now; nothing is told before it happens")
-            return now, at
+            return now
         if at is None:
-            return (last if last > -inf else 0.0), None
+            return last if last > -inf else 0.0
         if at < last - tolerance - ROUNDING * max(
             1.0, abs(last)
         ):  # what came at one time was moved by a rounding error
             raise Refused("time", f"at is {at:g} after time {last:g}; time never goes back by more than {tolerance:g}")
-        return max(at, last), (at if at < last else None)
+        return max(at, last)
+
+    def _happened(self, at: float | None, time: float) -> float | None:
+        """When what a request tells happened, for the log: None if nobody said, or if it is logged at that time."""
+        return None if at is None or (self._clock is None and at == time) else float(at)
 
     def _decide(self, request: Decide) -> Decision:
         state = self._state
         check_key(request.key)
         known = state.book.decisions.get(request.key)
         if known is not None:
-            self.counts["repeated"] += 1
+            if not self._is_at(request.at, known.time, known.event_time):
+                raise Refused("conflict", f"the key {request.key!r} was used for a decision at another time")
+            self._count_repeated(key=request.key)
             return self._decision(known, repeated=True)
-        time, event_time = self.now(request.at)
+        time = self.now(request.at)
         if state.book.rounds >= self._header.horizon:
-            raise Refused("full", f"the log was opened for {self._header.horizon:,} decisions; open another one")
-        state.decide(state.close_until(time, None), request.key, event_time)
+            raise Refused("horizon", f"the log was opened for {self._header.horizon:,} decisions, which were made")
+        time = state.close_until(time, None)
+        state.decide(time, request.key, self._happened(request.at, time))
         return self._decision(state.book.open[state.book.rounds])
 
     def _decision(self, record: PullRecord, *, repeated: bool = False) -> Decision:
@@ -135,19 +146,21 @@ class Answers:
         if again is not None:
             return again
         self._check_amount(request.amount)
-        time, event_time = self.now(request.at)
+        time = self.now(request.at)
         record = book.record(pull)
         happened = time if request.at is None else request.at
         if record is not None and happened < record.time:
             if happened < record.time - self._settings.tolerance:
                 raise Refused("too-early", f"at is {happened:g}, before the decision at {record.time:g}")
             self.counts["overtook its decision"] += 1
+            self._logger().info("a payment is from before its decision", token=request.token, at=happened)
         time, kind, part = self._place_payment(pull, record, time, happened, request.part)
-        self._state.emit(
-            kind, time, pull, book.arms[pull - 1], part, float(request.amount), key=request.key, event_time=event_time
-        )
+        event_time, amount = self._happened(request.at, time), float(request.amount)
+        self._state.emit(kind, time, pull, book.arms[pull - 1], part, amount, key=request.key, event_time=event_time)
         if kind == PARTIAL:
             self._after_part(pull, time)
+        else:
+            self._logger().info("a payment came too late to be credited", token=request.token, part=part)
         return Receipt(token=request.token, status=STATUS[kind], part=part, time=time)
 
     def _place_payment(
@@ -212,14 +225,14 @@ class Answers:
         part, span = request.part, self._header.span
         if not 1 <= part <= span:
             raise Refused("bad-value", f"part is {part}; there are parts 1 to {span}")
-        time, event_time = self.now(request.at)
-        time = state.close_until(time, book.place(DROPPED, pull, part))
+        time = state.close_until(self.now(request.at), book.place(DROPPED, pull, part))
         record = book.record(pull)
         if record is not None and record.lost >> part & 1:
             return self._repeated(Receipt(token=request.token, status="lost", part=part, time=time))
         told = self._header.payments and (pull not in book.open or part < book.part_at(book.open[pull], time))
         if told or self._settled(pull) >> part & 1:
             raise Refused("closed", f"part {part} of decision {pull} came before, is lost, or is over")
+        event_time = self._happened(request.at, time)
         state.emit(DROPPED, time, pull, book.arms[pull - 1], part, key=request.key, event_time=event_time)
         if pull in book.open:
             self._after_part(pull, time)
@@ -230,8 +243,7 @@ class Answers:
         again = self._again(request, pull, (CLOSED,), 0)
         if again is not None:
             return again
-        time, event_time = self.now(request.at)
-        time = state.close_until(time, book.place(DROPPED, pull, 1))
+        time = state.close_until(self.now(request.at), book.place(DROPPED, pull, 1))
         record = book.open.get(pull)
         if record is None:
             known = book.closed.get(pull)
@@ -241,7 +253,8 @@ class Answers:
             missing = [part for part in range(1, self._header.span + 1) if not record.settled >> part & 1]
             for part in missing:
                 state.emit(DROPPED, time, pull, record.arm, part)
-        state.close(pull, time, key=request.key, event_time=event_time)
+        time = book.moved(time, book.place(CLOSED, pull, 0))
+        state.close(pull, time, key=request.key, event_time=self._happened(request.at, time))
         return Receipt(token=request.token, status="closed", part=0, time=book.time)
 
     def _pull(self, token: str) -> int:
@@ -267,15 +280,29 @@ class Answers:
         known = self._state.book.deliveries.get(request.key)
         if known is None:
             return None
-        if not _is_same(known, pull, kinds, part, value, request.at):
+        same = _is_same(known, pull, kinds, part, value)
+        if not (same and self._is_at(request.at, known.time, known.event_time)):
             raise Refused(
                 "conflict",
                 f"the key {request.key!r} was used for something else of decision {known.pull}; take a new one",
             )
         return self._repeated(Receipt(token=request.token, status=STATUS[known.kind], part=known.part, time=known.time))
 
-    def _repeated(self, receipt: Receipt) -> Receipt:
+    def _is_at(self, at: float | None, time: float, event_time: float | None) -> bool:
+        """Whether a request that comes again is of the same time; one that does not say when is."""
+        before = time if event_time is None and self._clock is None else event_time
+        return at is None or at == before
+
+    def _count_repeated(self, **what: str | None) -> None:
+        """Count a request that came again, and say so."""
         self.counts["repeated"] += 1
+        self._logger().info("a request came again", **what)
+
+    def _logger(self) -> FilteringBoundLogger:
+        return logger(experiment=self._header.scenario.get("name"))
+
+    def _repeated(self, receipt: Receipt) -> Receipt:
+        self._count_repeated(token=receipt.token, status=receipt.status)
         return Receipt(token=receipt.token, status=receipt.status, part=receipt.part, time=receipt.time, repeated=True)
 
     def _check_amount(self, amount: float) -> None:
@@ -291,11 +318,9 @@ def check_key(key: str) -> None:
         raise Refused("bad-value", f"a key has 1 to {LONGEST_KEY} letters, got {len(key)}")
 
 
-def _is_same(
-    known: Delivered, pull: int, kinds: tuple[int, ...], part: int | None, value: float | None, at: float | None
-) -> bool:
+def _is_same(known: Delivered, pull: int, kinds: tuple[int, ...], part: int | None, value: float | None) -> bool:
     """Whether a request says what was told before; what it leaves out is not compared."""
     same = known.pull == pull and known.kind in kinds and (part is None or part == known.part)
     if value is not None and not (isnan(value) and isnan(known.value)):
         same = same and value == known.value
-    return same and (at is None or known.event_time is None or at == known.event_time)
+    return same

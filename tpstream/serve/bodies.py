@@ -5,7 +5,9 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from starlette.types import Receive
 
+from tpstream.serve.access import Headers
 from tpstream.serve.requests import Close, Decide, Deliver, Lost
 from tpstream.serve.responses import RefusedError
 
@@ -24,6 +26,38 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SWITCH = msgspec.json.Decoder(Switch)
+
+
+async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
+    """The body of a request, if it is JSON by its headers, and has at most that many bytes."""
+    kind = headers.get(b"content-type", b"")
+    if kind.partition(b";")[0].strip().lower() != b"application/json":
+        raise RefusedError(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            "the body is not said to be JSON",
+            "send Content-Type: application/json",
+        )
+    length = headers.get(b"content-length", b"")
+    if length.isdigit() and int(length) > most:
+        raise _too_large(most)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body", False):
+        if len(body) > most:
+            raise _too_large(most)
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "the body has no end", "send it whole", close=True)
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _too_large(most: int) -> RefusedError:
+    return RefusedError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {most:,} bytes", "send several requests"
+    )
 
 
 def decoded(decoder: Any, body: bytes) -> Any:

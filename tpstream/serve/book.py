@@ -16,7 +16,7 @@ from tpstream.log.schema import Header
 from tpstream.model.events import CHANGED, CLOSED, DROPPED, KIND_NAMES, LATE, PARTIAL, PULL
 
 KEPT = 10_000
-"""Closed pulls whose keys are still known, so that whoever asks again gets the same answer."""
+"""Closed pulls that are still known, so that whoever asks again gets the same answer, and late parts are logged."""
 
 
 class Delivered(NamedTuple):
@@ -38,6 +38,8 @@ class PullRecord:
     arm: int
     time: float
     key: str | None
+    event_time: float | None = None
+    """When it was due, if it was logged at another time."""
     probability: float | None = None
     probabilities: list[float | None] | None = None
     indices: list[float | None] | None = None
@@ -46,9 +48,10 @@ class PullRecord:
     lost: int = 0
     """A bit for every part that is lost."""
     credited: float = 0.0
-    keys: list[str] = field(default_factory=list)
     closed: float | None = None
     """When it was closed; None: it is open."""
+    keys: list[str] = field(default_factory=list)
+    """Those of its deliveries."""
 
 
 class Place(NamedTuple):
@@ -84,7 +87,7 @@ class Book:
         self.closed: OrderedDict[int, PullRecord] = OrderedDict()
         """The pulls that were closed last."""
         self.missing: dict[int, int] = {}
-        """Of pulls that were closed too early for some parts: a bit for every part that came or is lost."""
+        """Of closed pulls that were closed too early for some parts: a bit for every part that came or is lost."""
         self.decisions: dict[str, PullRecord] = {}
         self.deliveries: dict[str, Delivered] = {}
         self.closings: list[tuple[float, int]] = []
@@ -167,7 +170,7 @@ class Book:
         self.events += 1
         self.counts[KIND_NAMES[kind]] += 1
         if kind == PULL:
-            self._open(PullRecord(pull, arm, time, key))
+            self._open(PullRecord(pull, arm, time, key, event_time))
             return
         if kind == CHANGED:
             return
@@ -217,10 +220,11 @@ class Book:
             self.missing[record.pull] = record.settled
         self.closed[record.pull] = record
         if len(self.closed) > KEPT:
-            self.forget(self.closed.popitem(last=False)[1])
+            self._forget(self.closed.popitem(last=False)[1])
 
-    def forget(self, record: PullRecord) -> None:
-        """Forget the keys of a pull."""
+    def _forget(self, record: PullRecord) -> None:
+        """Forget the keys of a pull, and which of its parts are missing."""
+        self.missing.pop(record.pull, None)
         for key in record.keys:
             self.deliveries.pop(key, None)
         if record.key is not None and self.decisions.get(record.key) is record:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil, isfinite
 
-from tpstream.log.imports.times import MICROSECONDS, read_duration
+from tpstream.log.imports.times import read_duration
 from tpstream.log.schema import Header
 from tpstream.model.errors import DataError, DeciderError
+from tpstream.model.units import MICROSECONDS
 
 SECOND = 1_000_000
 """Microseconds of a second."""

@@ -44,7 +44,7 @@ class Limits(_Keys):
     rate: float = Field(20_000, gt=0, allow_inf_nan=False, description="decisions and deliveries per second")
     waiting: int = Field(10_000, ge=1, le=1_000_000, description="decisions and deliveries that wait at one time")
     connections: int = Field(2_000, ge=1, le=100_000, description="connections at one time")
-    seconds: float = Field(10.0, gt=0, le=3600, description="in which a request must have arrived, and be answered")
+    seconds: float = Field(10.0, gt=0, le=3600, description="seconds in which a request must have arrived")
     idle: float = Field(75.0, gt=0, le=86_400, description="seconds for which an unused connection is kept")
 
 
@@ -70,6 +70,7 @@ class Experiment(_Keys):
     tolerance: float = Field(0.0, ge=0, allow_inf_nan=False, description="how far times of events may be ahead")
     minimum_probability: float = Field(0.0, ge=0, le=1, description="of every arm")
     random_share: float = Field(0.0, ge=0, le=1, description="decisions at random, as a share")
+    snapshot_every: int | None = Field(None, ge=1, description="events after which a snapshot is taken")
     token_file: str | None = Field(None, min_length=1, description="the file that holds the token")
     token_environment: str | None = Field(None, min_length=1, description="the environment variable that holds it")
 

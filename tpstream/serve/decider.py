@@ -1,12 +1,9 @@
 """A policy that decides for real, step by step: `Decider`, whose log is its state."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, Self, overload
-
-import numpy as np
 
 from tpstream.engines.engine import Bus
 from tpstream.log.jsonl import encode_lines, to_events
@@ -14,18 +11,19 @@ from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError
 from tpstream.model.interfaces import Subscriber
-from tpstream.model.notes import logger
 from tpstream.replay.decided import written_before
 from tpstream.replay.retelling import tell_history
-from tpstream.replay.steering import Change, Steering, applied, choose_policy
+from tpstream.replay.steering import Change, applied
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.answers import Answers
+from tpstream.serve.changes import another_policy, another_switch
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
-from tpstream.serve.new_log import NEEDED, NewLog, go_on
+from tpstream.serve.new_log import NewLog, begin, go_on
 from tpstream.serve.recovery import Recovery, recover
 from tpstream.serve.requests import Close, Decide, Decision, Deliver, Lost, Receipt, Refusal, Reply, Request
-from tpstream.serve.snapshot import save_snapshot
+from tpstream.serve.sharing import SharedBatches
+from tpstream.serve.snapshots import Snapshots
 
 HORIZON = 1_000_000_000
 """Decisions that a log has at most, unless another number is named."""
@@ -36,8 +34,8 @@ SNAPSHOT_EVERY = 100_000
 class Decider:
     """A policy that decides for real: it is asked, told what decisions pay, and remembers everything in its log.
 
-    Open one with `Decider.open`; use it as a context manager, or close it. Its methods may be called from many threads;
-    they are served one after another, and `handle` flushes a whole batch to disk at once.
+    Open one with `Decider.open`; use it as a context manager, or close it. Its methods may be called from many threads,
+    and what these ask at one time is handled together and flushed to disk at once, like the requests of one `handle`.
 
     Examples
     --------
@@ -58,8 +56,8 @@ class Decider:
         self._answers = Answers(state, state.header)
         self._bus = Bus()
         self._lock = RLock()
-        self._snapshot_every = snapshot_every
-        self._snapshot_at = state.book.events
+        self._batches = SharedBatches(self._handle)
+        self._snapshots = Snapshots(journal.path, snapshot_every, state.book.events)
         self._choice = state.first_choice
         self._broken = False
         self.recovery = recovery
@@ -168,10 +166,7 @@ class Decider:
                 currency=currency,
                 detail=list(log_detail),
             )
-            if journal.size == 0:
-                state, recovery = _begin(journal, new, given)
-            else:
-                state, recovery = go_on(journal, new, given, cut)
+            state, recovery = go_on(journal, new, given, cut) if journal.size else begin(journal, new, given)
         except BaseException:
             journal.close()
             raise
@@ -192,6 +187,8 @@ class Decider:
     def handle(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer requests, in order; all that they change is on disk when this returns, by one flush.
 
+        What other threads ask meanwhile shares the next flush.
+
         Parameters
         ----------
         requests
@@ -207,15 +204,21 @@ class Decider:
         DeciderError
             If the log cannot be written. Then nothing of the batch is decided or credited; ask again later.
         """
+        return self._batches.ask(requests)
+
+    def _handle(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer requests, and write what they change."""
         with self._lock:
             self._require_whole()
+            self._broken = True  # until all is done, whatever comes between
             try:
                 replies = [self._answers.answer(request) for request in requests]
                 self._commit()
             except BaseException:
                 self._rebuild()
                 raise
-            self._snapshot_now_and_then()
+            self._broken = False
+            self._snapshots.take_if_due(self._state, self._journal)
             return replies
 
     def decide(self, key: str, *, at: float | None = None) -> Decision:
@@ -252,10 +255,13 @@ class Decider:
         if token is not None:
             return self._receipt(Close(token=token, key=key, at=at))
         with self._lock:
-            if self._snapshot_every is not None and not self._broken and self._snapshot_at < self._state.book.events:
-                self.snapshot()
-            self._broken = True
-            self._journal.close()
+            self._snapshots.wait()
+            try:
+                if not self._broken:
+                    self._snapshots.take_last(self._state, self._journal)
+            finally:
+                self._broken = True
+                self._journal.close()
             return None
 
     def change(self, *, reason: str, policy: PolicySpec | None = None, arms: Sequence[str] | None = None) -> None:
@@ -277,59 +283,22 @@ class Decider:
         """
         with self._lock:
             self._require_whole()
-            header, steering = self.header, self._state.steering
-            known = np.array(header.arms, dtype=object)
-            names = known[steering.open_arms].tolist() if arms is None else list(arms)
-            unknown = [name for name in names if name not in header.arms]
-            if unknown or not names:
-                raise DeciderError(
-                    f"arms: {', '.join(map(repr, unknown)) or 'none'}; the log has {', '.join(header.arms)}: "
-                    f"name some of these, or open another log"
-                )
-            choice = steering.choice if policy is None else choose_policy(policy, header.problem())
-            if policy is not None and not choice.named:
-                raise DeciderError(
-                    f"policy: {choice.label} is known by no name, so that the log could not go on after a restart; "
-                    f"make it a plug-in (docs/plugins.md)"
-                )
-            probe = Steering(choice, header)
-            probe.set_open_arms(np.isin(known, names))
-            self._apply(_described(choice, names, steering.switch, header, reason, fresh=policy is not None), choice)
+            self._apply(*another_policy(self._state, self._journal, policy, arms, reason))
 
     def switch(self, arm: str | None, *, reason: str) -> None:
         """Let all decisions be for one arm from now on, whatever the policy says; None: let the policy decide again."""
         with self._lock:
             self._require_whole()
-            header, steering = self.header, self._state.steering
-            if arm is not None and arm not in header.arms:
-                raise DeciderError(f"switch: there is no arm {arm!r}; use {', '.join(header.arms)}, or None")
-            names = np.array(header.arms, dtype=object)[steering.open_arms].tolist()
-            number = None if arm is None else header.arms.index(arm)
-            self._apply(_described(steering.choice, names, number, header, reason, fresh=False), steering.choice)
+            self._apply(*another_switch(self._state, arm, reason))
 
     def state(self) -> dict[str, Any]:
         """Facts about the log and its pulls as numbers and texts, for people and monitors."""
         with self._lock:
-            book, steering, header = self._state.book, self._state.steering, self.header
             return {
                 "experiment": self.path.stem,
-                "policy": steering.choice.label,
-                "switch": None if steering.switch is None else header.arms[steering.switch],
-                "time": book.time if isfinite(book.time) else None,
-                "time_unit": header.time_unit,
-                "events": book.events,
-                "decisions": book.rounds,
-                "open": len(book.open),
+                **self._state.facts(),
                 "bytes": self._journal.size,
-                "arms": [
-                    {"name": name, "open": bool(is_open), "decisions": pulls, "credited": paid}
-                    for name, is_open, pulls, paid in zip(
-                        header.arms, steering.open_arms, book.pulls_of, book.paid_of, strict=True
-                    )
-                ],
-                "kinds": dict(book.counts),
                 "counts": dict(self._answers.counts),
-                "keys": len(book.decisions) + len(book.deliveries),
                 "notes": list(self.recovery.notes),
             }
 
@@ -339,15 +308,11 @@ class Decider:
             self._bus.subscribe(name, subscriber)
 
     def snapshot(self) -> str | None:
-        """Take a snapshot; why that is not possible, if it is not."""
+        """Take a snapshot, and wait until it is written; why that is not possible, if it is not."""
         with self._lock:
             self._require_whole()
-            steering, header = self._state.steering, self.header
-            names = np.array(header.arms, dtype=object)[steering.open_arms].tolist()
-            other = steering.choice is not self._choice
-            change = _described(steering.choice, names, steering.switch, header, "a snapshot", fresh=other)
-            self._snapshot_at = self._state.book.events
-            return save_snapshot(self._state, self._journal, change)
+            copied = self._snapshots.copy(self._state, self._journal)
+        return copied if isinstance(copied, str) else self._snapshots.write(copied)
 
     def __enter__(self) -> Self:
         return self
@@ -378,9 +343,9 @@ class Decider:
 
     def _apply(self, change: Change, choice: PolicyChoice) -> None:
         """Log a change, and let decisions be made as it says."""
+        self._broken = True
         try:
-            time, _ = self._answers.now(None)
-            time = self._state.change(change, time)
+            time = self._state.change(change, self._answers.now(None))
             seq = self._state.book.events - 1
             self._commit()
             if applied(change, self._state.steering, self.header, choice):
@@ -389,6 +354,7 @@ class Decider:
         except BaseException:
             self._rebuild()
             raise
+        self._broken = False
 
     def _require_whole(self) -> None:
         """Raise DeciderError if the decider is closed, or its log cannot be written for now."""
@@ -405,37 +371,3 @@ class Decider:
         state.lines = []
         self._state, self._broken = state, False
         self._answers.use(state)
-
-    def _snapshot_now_and_then(self) -> None:
-        every = self._snapshot_every
-        if every is not None and self._state.book.events - self._snapshot_at >= every:
-            reason = self.snapshot()
-            if reason is not None:
-                logger(log=str(self.path)).warning("no snapshot", reason=reason)
-
-
-def _begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
-    """Write the header of a new log."""
-    lacking = [name for name in NEEDED if name not in given]
-    if lacking:
-        raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
-    header, choice = new.header(journal.path.stem, given["policy"])
-    state = LiveState(header, choice)
-    journal.append(encode_lines([header]))
-    journal.sync_folder()
-    return state, Recovery(0, 0, 0)
-
-
-def _described(
-    choice: PolicyChoice, arms: list[str], switch: int | None, header: Header, reason: str, *, fresh: bool
-) -> Change:
-    """How decisions are to be made, as a change says it."""
-    return Change(
-        reason=reason,
-        policy=choice.label,
-        kind=choice.form.name,
-        parameters=choice.parameters.model_dump(mode="json"),
-        arms=arms,
-        switch=None if switch is None else header.arms[switch],
-        fresh=fresh,
-    )

@@ -4,6 +4,7 @@ One process writes a log at a time. Of a batch that was not flushed as a whole, 
 caller was told of none of them.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -17,6 +18,8 @@ CHUNK = 1 << 22
 """Bytes that are read at a time."""
 PROBE = 1 << 16
 """Bytes that must find room before a log goes on whose disk was full."""
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What the system says when there is no room: on the disk, for this user, in this file."""
 
 
 class Journal:
@@ -31,7 +34,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             self._file: BinaryIO = os.fdopen(
                 os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+b", buffering=0
             )
@@ -89,27 +92,36 @@ class Journal:
         return self.digest.hexdigest()
 
     def append(self, data: bytes) -> None:
-        """Add whole lines and flush them to disk; DeciderError if that fails, and then nothing of them is there."""
+        """Add whole lines and flush them to disk; DeciderError if that fails, and then nothing of them is there.
+
+        An interrupt takes them back, too.
+        """
+        self.failed = True  # until all is done, whatever comes between
         try:
             self._file.seek(self.size)
             rest = memoryview(data)
             while rest:
                 rest = rest[self._file.write(rest) :]
             os.fdatasync(self._file.fileno())
-        except OSError as error:
-            self.failed = True
+        except BaseException as error:
             with suppress(OSError):
                 os.ftruncate(self._file.fileno(), self.size)
                 os.fsync(self._file.fileno())
-            raise DeciderError(
-                f"{self.path}: cannot write: {error.strerror}; nothing of this was decided or credited, free space and "
-                f"ask again",
-                reason="full",
-            ) from error
-        self.failed = False
+            if isinstance(error, OSError):
+                raise self._unwritten(error, "nothing of this was decided or credited, ") from error
+            raise
         self.size += len(data)
         self.digest.update(data)
         self._hashed = self.size
+        self.failed = False
+
+    def _unwritten(self, error: OSError, consequence: str) -> DeciderError:
+        """What the system said when the log could not be written; only a disk without room is called full."""
+        full = error.errno in FULL
+        remedy = "free space and ask again" if full else "see to the disk and ask again"
+        return DeciderError(
+            f"{self.path}: cannot write: {error.strerror}; {consequence}{remedy}", reason="full" if full else "disk"
+        )
 
     def _probe(self) -> None:
         """Raise OSError if there is still no room."""
@@ -118,7 +130,7 @@ class Journal:
             written = self._file.write(bytes(PROBE))
             os.fdatasync(self._file.fileno())
             if written < PROBE:
-                raise OSError(28, "No space left on device")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.ftruncate(self._file.fileno(), self.size)
 
@@ -129,9 +141,7 @@ class Journal:
         try:
             self._probe()
         except OSError as error:
-            raise DeciderError(
-                f"{self.path}: cannot write: {error.strerror}; free space and ask again", reason="full"
-            ) from error
+            raise self._unwritten(error, "") from error
         self.failed = False
 
     @property
@@ -141,12 +151,25 @@ class Journal:
 
     def sync_folder(self) -> None:
         """Let the file's name be on disk, too."""
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        flush_folder(self.path.parent)
 
     def close(self) -> None:
         """Close the file, and so unlock it."""
         self._file.close()
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, and let their names be on disk."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        flush_folder(one.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Let the names of the files of a folder be on disk."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,6 +1,6 @@
 """All that the events of a decider's log determine: the policy, what it was told, and the book of its pulls."""
 
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -90,12 +90,15 @@ class LiveState:
         time = self.book.moved(time, self.book.place(CLOSED, pull, 0))
         self.emit(CLOSED, time, pull, record.arm, 0, record.credited, key=key, event_time=event_time)
 
-    def tell(self, until: float) -> None:
-        """Tell the policy all that came before a decision or a change at this time."""
+    def tell(self, until: float, *, leaving: bool = False) -> None:
+        """Tell the policy all that came before a decision or a change at this time.
+
+        `leaving`: a change comes after which decisions are not this policy's.
+        """
         told = self.teller.tell(self.pending_events(), until)
         self.pending = []
         if len(told):
-            self.steering.policy.hear(told)
+            self.steering.hear(told, leaving=leaving)
 
     def pending_events(self) -> Events:
         """The events of which the policy was not told yet."""
@@ -133,10 +136,30 @@ class LiveState:
             columns["probabilities"] = json_numbers(chosen.probabilities)
         return columns
 
+    def facts(self) -> dict[str, Any]:
+        """How decisions are made and what was decided, as numbers and texts."""
+        book, steering, header = self.book, self.steering, self.header
+        arms = zip(header.arms, steering.open_arms, book.pulls_of, book.paid_of, strict=True)
+        return {
+            "policy": steering.choice.label,
+            "switch": None if steering.switch is None else header.arms[steering.switch],
+            "time": book.time if isfinite(book.time) else None,
+            "time_unit": header.time_unit,
+            "events": book.events,
+            "decisions": book.rounds,
+            "open": len(book.open),
+            "arms": [
+                {"name": name, "open": bool(is_open), "decisions": pulls, "credited": paid}
+                for name, is_open, pulls, paid in arms
+            ],
+            "kinds": dict(book.counts),
+            "keys": len(book.decisions) + len(book.deliveries),
+        }
+
     def change(self, change: Change, time: float) -> float:
         """Log a change, at this time if it can be then; the policy was told all before it."""
         time = self.close_until(time, None)
-        self.tell(time)
+        self.tell(time, leaving=change.leaves)
         self.emit(CHANGED, time, key=encode_change(change))
         return time
 

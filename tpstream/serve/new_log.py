@@ -9,9 +9,10 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from tpstream.log.jsonl import encode_lines
 from tpstream.log.reader import read_log
 from tpstream.log.schema import DeciderSettings, Header
-from tpstream.model.errors import DeciderError, LogError
+from tpstream.model.errors import DeciderError, LogError, PolicyError
 from tpstream.model.notes import package_versions
 from tpstream.replay.steering import choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
@@ -22,6 +23,8 @@ from tpstream.serve.recovery import Recovery, recover
 
 NEEDED = ("policy", "arms", "span")
 """What has to be named for a new log."""
+NEEDS_NOTHING = "group-thompson:groups=1,variance=empirical,prior=none"
+"""A policy that learns from parts, and need not be told what they can pay."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,27 @@ class NewLog:
             header = msgspec.convert(msgspec.to_builtins(header), type=Header)
         except msgspec.ValidationError as error:
             raise DeciderError(f"{error}; correct it") from None
-        choice = choose_policy(policy, header.problem())
+        choice = self._choose(policy, header)
         named = {"policy": choice.label, "kind": choice.form.name}
         return msgspec.structs.replace(header, **named, parameters=choice.parameters.model_dump(mode="json")), choice
+
+    def _choose(self, policy: PolicySpec, header: Header) -> PolicyChoice:
+        """The policy; the error for one that needs what was left out says what to write."""
+        try:
+            return choose_policy(policy, header.problem())
+        except PolicyError as error:
+            maxima = [maximum or 1.0 for maximum in header.maxima]
+            known = msgspec.structs.replace(header, maxima=maxima, groups=header.groups or 1)
+            try:
+                label = choose_policy(policy, known.problem()).label
+            except PolicyError:
+                raise error from None
+            lacking = [f"maxima={maxima} (the most that a decision for each arm can pay)"] * (None in header.maxima)
+            lacking += ["groups=1"] * (header.groups is None)
+            raise PolicyError(
+                f"{label}: the policy needs to know more of the rewards: write {' and '.join(lacking)}, or "
+                f'policy="{NEEDS_NOTHING}", which needs to know nothing'
+            ) from None
 
     def _check(self) -> None:
         if len(set(self.arms)) < len(self.arms) or not self.arms:
@@ -124,6 +145,18 @@ class NewLog:
 
 FREE = {"scenario", "policy", "kind", "parameters", "origin", "decider", "detail", "versions", "time_unit"}
 """What of a header is not compared with what is asked, or in another way."""
+
+
+def begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
+    """Write the header of a new log."""
+    lacking = [name for name in NEEDED if name not in given]
+    if lacking:
+        raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
+    header, choice = new.header(journal.path.stem, given["policy"])
+    state = LiveState(header, choice)
+    journal.append(encode_lines([header]))
+    journal.sync_folder()
+    return state, Recovery(0, 0, 0)
 
 
 def go_on(journal: Journal, new: NewLog, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:

@@ -12,18 +12,30 @@ from tpstream.view.pages import make_page
 EXAMPLE = "1-2f6c"
 REFUSALS = {
     "400": "the body is not JSON",
-    "401": "the token is missing or wrong",
-    "404": "no decision has this token, or there is no such experiment",
+    "401": "the token is missing or wrong, or there is no such experiment",
+    "403": "the host is not known, or a page of another site asks",
+    "404": "no decision has this token, or there is no such path",
+    "405": "the path takes another method",
+    "408": "the request did not arrive in time",
     "409": "the key was used for something else",
-    "410": "the decision is closed",
-    "413": "the body is too large",
+    "410": "the decision is closed, or the experiment has all its decisions",
+    "413": "the body is too large, or has too many deliveries",
+    "415": "the body is not said to be JSON",
     "422": "a value or a field is wrong",
-    "425": "too early",
+    "425": "it is from before the decision",
     "429": "too many requests per second",
-    "503": "the service is stopping, or too many requests wait",
+    "431": "the headers are too long",
+    "503": "the service is stopping, too many requests wait, or the disk cannot be written",
     "507": "the disk is full: nothing was written, and the same request can be sent again",
 }
 """What a status means, for every path that changes something."""
+
+
+SOME_REFUSED = (
+    "of a list, some were refused: each has an answer of its own, in order, and these have their status as code"
+)
+SHOWN = ("401", "403", "405", "408", "431")
+"""What can be refused of a request that changes nothing."""
 
 
 class Error(msgspec.Struct, kw_only=True):
@@ -54,7 +66,7 @@ def openapi() -> dict[str, Any]:
             {"oneOf": [of["Receipt"], {"type": "array", "items": answer}]},
             {"token": EXAMPLE, "amount": 12.5, "key": "payment-88"},
             of["Error"],
-            "What became of it, on the disk; for a list, 207 says that some were refused.",
+            "What became of it, on the disk; for a list, of all of them.",
         ),
         "/{experiment}/switch": _post(
             "Take one arm for all decisions, or let the policy decide again (null)",
@@ -75,6 +87,8 @@ def openapi() -> dict[str, Any]:
         "/docs": _get("This API as a page", "text/html"),
         "/openapi.json": _get("This API as JSON", "application/json"),
     }
+    some_refused = {"description": SOME_REFUSED, "content": _json({"type": "array", "items": answer})}
+    paths["/{experiment}/deliver"]["post"]["responses"]["207"] = some_refused
     for path, methods in paths.items():
         if "{experiment}" in path:
             named = {"name": "experiment", "in": "path", "required": True, "schema": {"type": "string"}}
@@ -108,24 +122,30 @@ def api_page() -> str:
         {"name": name, "meaning": schema.get("description", "").partition("\n\n")[0], "fields": _fields(schema)}
         for name, schema in described["components"]["schemas"].items()
     ]
-    return make_page("api.html", title="API of tpstream", paths=rows, values=values, refusals=REFUSALS).text
+    return make_page(
+        "api.html", title="API of tpstream", paths=rows, values=values, refusals={"207": SOME_REFUSED, **REFUSALS}
+    ).text
 
 
 def _post(summary: str, takes: Any, gives: Any, example: Any, error: Any, said: str) -> dict[str, Any]:
     """A path that changes something."""
-    refusals = {
-        status: {"description": why, "content": {"application/json": {"schema": error}}}
-        for status, why in REFUSALS.items()
-    }
+    refusals = {status: {"description": why, "content": _json(error)} for status, why in REFUSALS.items()}
     body = {"required": True, "content": {"application/json": {"schema": takes, "example": example}}}
-    fine = {"description": said, "content": {"application/json": {"schema": gives}}}
+    fine = {"description": said, "content": _json(gives)}
     return {"post": {"summary": summary, "requestBody": body, "responses": {"200": fine, **refusals}}}
 
 
 def _get(summary: str, kind: str) -> dict[str, Any]:
     """A path that shows something."""
-    responses = {"200": {"description": summary, "content": {kind: {}}}, "401": {"description": REFUSALS["401"]}}
-    return {"get": {"summary": summary, "responses": responses}}
+    refusals = {status: {"description": REFUSALS[status]} for status in SHOWN}
+    return {
+        "get": {"summary": summary, "responses": {"200": {"description": summary, "content": {kind: {}}}, **refusals}}
+    }
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    """Content that is JSON of this schema."""
+    return {"application/json": {"schema": schema}}
 
 
 def _example(operation: Any) -> str:

@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from tpstream.model.errors import TpstreamError
 from tpstream.view.follow import BREAK, FollowedLog
-from tpstream.view.live import HEARTBEAT, LiveState, changes_since
+from tpstream.view.live import HEARTBEAT, PageState, changes_since
 
 LOOK = 0.25
 """Seconds between two looks at what changed."""
@@ -35,7 +35,7 @@ class LogPage:
 
     def __init__(self, name: str, path: Path, log: FilteringBoundLogger) -> None:
         self._name, self._path, self._log = name, path, log
-        self.state = LiveState(name, follows=True)
+        self.state = PageState(name, follows=True)
         self._followed: FollowedLog | None = None
         self._thread: threading.Thread | None = None
         self._ended = False

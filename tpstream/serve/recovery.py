@@ -14,7 +14,8 @@ import numpy as np
 from tpstream.log.contract import Checker
 from tpstream.log.jsonl import read_between
 from tpstream.log.periods import NEEDED
-from tpstream.log.reader import Log, read_log
+from tpstream.log.reader import read_log
+from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError
 from tpstream.model.events import COLUMN_NAMES, PULL, Events, json_number
 from tpstream.replay.decided import written_before
@@ -59,7 +60,7 @@ def recover(journal: Journal, choice: PolicyChoice, *, use_snapshot: bool = True
     if snapshot is not None:
         retelling.pending = [state.pending_events()] if state.pending else []
         retelling.decided = bool(state.pending) and state.pending[0][KIND] == PULL
-    for events in _events(log, journal, start):
+    for events in _events(journal, log.header, start):
         if snapshot is None:
             broken = checker.first_broken(events)
             if broken is not None:
@@ -73,14 +74,12 @@ def recover(journal: Journal, choice: PolicyChoice, *, use_snapshot: bool = True
     return state, Recovery(state.book.events, retelling.rounds, before, tuple(notes))
 
 
-def _events(log: Log, journal: Journal, start: int | None) -> Iterator[Events]:
-    """The events as they are written, from this byte on; None: all."""
+def _events(journal: Journal, header: Header, start: int | None) -> Iterator[Events]:
+    """The events as they are written, from this byte on (None: all) up to the last that is known to be on disk."""
     if start is None:
-        reader = log.reader.written or log.reader
-        batches = reader.batches(COLUMN_NAMES)
-    else:
-        batches = read_between(journal.path, log.header, start, journal.size, COLUMN_NAMES)
-    for columns in batches:
+        with journal.path.open("rb") as file:
+            start = len(file.readline())
+    for columns in read_between(journal.path, header, start, journal.size, COLUMN_NAMES):
         yield Events(**columns)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-Reason = Literal["conflict", "unknown-token", "closed", "too-early", "bad-value", "time", "full"]
+Reason = Literal["conflict", "unknown-token", "closed", "too-early", "bad-value", "time", "horizon"]
 """Why a request was refused."""
 Status = Literal["credited", "late", "lost", "closed"]
 """What became of a delivery: credited to its pull, too late for it, told as lost; or the pull was closed."""
@@ -128,8 +128,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     reason
         `conflict`: the key was used for something else; `unknown-token`; `closed`: the pull or the part is closed for
-        this; `too-early`: it is from before its decision, or of a part that has not begun; `bad-value`; `time`: the
-        caller's time goes back; `full`: the disk is.
+        this; `too-early`: it is from before its decision; `bad-value`; `time`: the caller's time goes back, or is ahead
+        of the server's; `horizon`: the log has all the decisions for which it was opened.
     message
         A sentence for people.
 

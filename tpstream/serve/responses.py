@@ -17,7 +17,7 @@ STATUS: Mapping[str, HTTPStatus] = {
     "too-early": HTTPStatus.TOO_EARLY,
     "bad-value": HTTPStatus.UNPROCESSABLE_ENTITY,
     "time": HTTPStatus.UNPROCESSABLE_ENTITY,
-    "full": HTTPStatus.INSUFFICIENT_STORAGE,
+    "horizon": HTTPStatus.GONE,
 }
 """The status of a refusal, by its reason."""
 REMEDIES: Mapping[str, str] = {
@@ -27,7 +27,7 @@ REMEDIES: Mapping[str, str] = {
     "too-early": "send it when its time has come",
     "bad-value": "correct the value",
     "time": "send a time that does not go back",
-    "full": "make room on the disk; the same request can be sent again",
+    "horizon": "nothing; begin another experiment with a larger horizon",
 }
 """What to do about a refusal, by its reason."""
 RETRY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.INSUFFICIENT_STORAGE}

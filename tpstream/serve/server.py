@@ -25,7 +25,8 @@ from tpstream.serve.metrics import Metrics
 from tpstream.serve.page import LogPage
 from tpstream.serve.protocol import LimitedProtocol
 from tpstream.serve.requests import Decide, Decision, Deliver
-from tpstream.serve.service import Served, Service
+from tpstream.serve.served import Served
+from tpstream.serve.service import Service
 from tpstream.serve.tuning import allow_files, new_loop, short_collections, short_turns
 from tpstream.serve.worker import Worker
 
@@ -62,7 +63,7 @@ class Server:
     @property
     def url(self) -> str:
         """The address of the service."""
-        host = "127.0.0.1" if self._keys.host == "localhost" else self._keys.host
+        host = self.socket.getsockname()[0] if self._keys.host == "localhost" else self._keys.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def run(self, started: Callable[[], None] = lambda: None) -> None:

@@ -4,78 +4,28 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError, TpstreamError
-from tpstream.serve.access import Door, Headers, Hosts, Rate
-from tpstream.serve.bodies import DECIDE, SWITCH, decoded, deliveries
+from tpstream.serve.access import Door, Headers, Hosts
+from tpstream.serve.bodies import DECIDE, SWITCH, decoded, deliveries, read_body
 from tpstream.serve.config import Limits
-from tpstream.serve.metrics import CONTENT_TYPE, Metrics, exposition
+from tpstream.serve.metrics import CONTENT_TYPE, exposition
 from tpstream.serve.openapi import api_page, openapi
-from tpstream.serve.page import LogPage
 from tpstream.serve.requests import Reply, Request
 from tpstream.serve.responses import RefusedError, encode, many_answers, one_answer, refuse, respond
-from tpstream.serve.worker import BusyError, StoppingError, Worker
+from tpstream.serve.served import Served, decider_facts
+from tpstream.serve.worker import BusyError, StoppingError
 from tpstream.view.live import live_html
 
 HTML = "text/html; charset=utf-8"
-
-
-class Settled(Protocol):
-    """What the service needs of a decider, besides what its worker does."""
-
-    @property
-    def header(self) -> Header:
-        """The header of its log."""
-
-    def state(self) -> dict[str, Any]:
-        """The numbers of the experiment."""
-
-    def switch(self, arm: str | None, *, reason: str) -> object:
-        """Decide for this arm from now on; None: let the policy decide."""
-
-
-@dataclass(frozen=True, eq=False)
-class Served:
-    """One experiment: its decider, and who may ask it how often."""
-
-    name: str
-    decider: Settled
-    worker: Worker
-    door: Door
-    rate: Rate
-    metrics: Metrics
-    page: LogPage
-
-
-def decider_facts(header: Header) -> dict[str, Any]:
-    """What a decider was opened with, by the names of the configuration."""
-    names = (
-        "kind",
-        "parameters",
-        "arms",
-        "span",
-        "window",
-        "groups",
-        "maxima",
-        "signed",
-        "seed",
-        "run",
-        "horizon",
-        "currency",
-    )
-    own = ("clock", "silence", "tolerance", "minimum_probability", "random_share")
-    found = {name: getattr(header, name) for name in names}
-    return found | {name: getattr(header.decider, name) for name in own}
 
 
 Action = Callable[[Served, "Call"], Awaitable[HTTPStatus]]
@@ -150,10 +100,13 @@ class Service:
         await respond(send, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE, body)
 
     async def _to_page(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 (as ASGI has it)
-        """Lead to the page of an experiment, whose address ends in a slash."""
-        self._meant(scope)
+        """Lead whoever may look to the page of an experiment, whose address ends in a slash."""
+        headers = self._meant(scope)
+        experiment = self._experiment(scope)
+        if not (experiment.door.shows(headers) or experiment.door.opens_to(_token_in_address(scope))):
+            raise _no_token()
         query = scope["query_string"].decode("latin-1")
-        place = f"/{self._experiment(scope).name}/{f'?{query}' if query else ''}"
+        place = f"/{experiment.name}/{f'?{query}' if query else ''}"
         await respond(send, HTTPStatus.SEE_OTHER, b"", HTML, {"location": place})
 
     async def _general(
@@ -210,20 +163,23 @@ class Service:
         return headers
 
     def _experiment(self, scope: Scope) -> Served:
+        """The experiment that a path names; where there are tokens, nobody without one learns which there are."""
         name = scope.get("path_params", {}).get("experiment")
         if name is None:
             return next(iter(self.experiments.values()))
         if name not in self.experiments:
+            if not all(one.door.open for one in self.experiments.values()):
+                raise _no_token()
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such experiment", "see the configuration")
         return self.experiments[name]
 
     async def _decide(self, experiment: Served, call: Call) -> HTTPStatus:
-        request = decoded(DECIDE, await self._body(call))
+        request = decoded(DECIDE, await read_body(call.headers, call.receive, self._limits.body))
         replies = await self._ask(experiment, [request])
         return await respond(call.send, *one_answer(replies[0]))
 
     async def _deliver(self, experiment: Served, call: Call) -> HTTPStatus:
-        body = await self._body(call)
+        body = await read_body(call.headers, call.receive, self._limits.body)
         found = deliveries(body)
         if not isinstance(found, list):
             replies = await self._ask(experiment, [found])
@@ -238,7 +194,7 @@ class Service:
         return await respond(call.send, *many_answers(replies))
 
     async def _switch(self, experiment: Served, call: Call) -> HTTPStatus:
-        found = decoded(SWITCH, await self._body(call))
+        found = decoded(SWITCH, await read_body(call.headers, call.receive, self._limits.body))
         try:
             await self._waited(
                 experiment.worker.call(partial(experiment.decider.switch, found.arm, reason=found.reason))
@@ -257,10 +213,9 @@ class Service:
 
     async def _page(self, experiment: Served, call: Call) -> HTTPStatus:
         """The live page; the token of its address goes into a cookie, and away from the address."""
-        given = parse_qs(call.scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        door = experiment.door
+        given, door = _token_in_address(call.scope), experiment.door
         if given and not door.open:
-            if not door.opens_to(given.encode()):
+            if not door.opens_to(given):
                 raise _no_token()
             cookie = f"{door.cookie_name}={door.cookie}; Path=/; HttpOnly; SameSite=Strict"
             headers = {"set-cookie": cookie, "location": call.scope["path"]}
@@ -314,7 +269,8 @@ class Service:
                 remedy = "make room on the disk, then send it again"
                 raise RefusedError(HTTPStatus.INSUFFICIENT_STORAGE, str(error), remedy, reason="full") from None
             remedy = "see the log of the service"
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason="failed") from None
+            reason = error.reason or "failed"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), remedy, reason=reason) from None
         return replies
 
     async def _waited(self, answer: Awaitable[Any]) -> Any:
@@ -327,42 +283,6 @@ class Service:
             ) from None
         except StoppingError:
             raise _stopping() from None
-
-    async def _body(self, call: Call) -> bytes:
-        """The body of a request, if it is JSON by its headers, and not too large."""
-        kind = call.headers.get(b"content-type", b"")
-        if kind.partition(b";")[0].strip().lower() != b"application/json":
-            raise RefusedError(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-                "the body is not said to be JSON",
-                "send Content-Type: application/json",
-            )
-        length = call.headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._limits.body:
-            raise self._too_large()
-        return await self._read(call.receive)
-
-    async def _read(self, receive: Receive) -> bytes:
-        """All parts of a body; its connection is closed if they do not arrive in time."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        while message.get("more_body", False):
-            if len(body) > self._limits.body:
-                raise self._too_large()
-            message = await receive()
-            body += message.get("body", b"")
-        if message["type"] == "http.disconnect":
-            raise RefusedError(HTTPStatus.BAD_REQUEST, "the body has no end", "send it whole", close=True)
-        if len(body) > self._limits.body:
-            raise self._too_large()
-        return body
-
-    def _too_large(self) -> RefusedError:
-        return RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has more than {self._limits.body:,} bytes",
-            "send several requests",
-        )
 
 
 class _Endpoint:
@@ -396,9 +316,17 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
+def _token_in_address(scope: Scope) -> bytes:
+    """The token in the address of a page; nothing if there is none."""
+    query: str = scope["query_string"].decode("latin-1")
+    return parse_qs(query).get("token", [""])[0].encode()
+
+
 def _no_token() -> RefusedError:
     return RefusedError(
-        HTTPStatus.UNAUTHORIZED, "the token is missing or wrong", "send the header Authorization: Bearer TOKEN"
+        HTTPStatus.UNAUTHORIZED,
+        "the token is missing or wrong, or there is no such experiment",
+        "send the header Authorization: Bearer TOKEN",
     )
 
 

@@ -1,15 +1,17 @@
 """Snapshots: the state of a decider after the first bytes of its log, so that it need not be told all of them again.
 
-A snapshot is a file of NumPy arrays, one of which is JSON; nothing in it is executed. It tells the SHA-256 of the bytes
-that it stands for, and counts for nothing if the log does not begin with them.
+A snapshot is a file of NumPy arrays, some of which are JSON; nothing in it is executed. It tells the SHA-256 of the
+bytes that it stands for, and counts for nothing if the log does not begin with them.
+
+The state is copied first, for which nothing may change it, and then written, which takes longer and disturbs nobody.
 """
 
 import contextlib
-import io
 import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,16 @@ from tpstream.serve.book import Delivered, Place, PullRecord
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
 
-VERSION = 1
+VERSION = 2
 """Of the form of snapshots; one of another version is not used."""
-FIELDS = tuple(field.name for field in fields(PullRecord))
+FIELDS = tuple(field.name for field in fields(PullRecord) if field.name != "keys")
+"""What is kept of a pull; its keys are those of its deliveries."""
 META = "meta"
-"""The array with the JSON."""
+"""The array with the JSON of `Meta`."""
+PIECE = 500
+"""Rows that are encoded at a time; meanwhile no other thread of Python goes on."""
+_columns = tuple(map(attrgetter, FIELDS))
+_encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -57,11 +64,7 @@ class Meta(msgspec.Struct, frozen=True):
     pending: list[tuple[Any, ...]]
     time: float
     last: tuple[int, int, int] | None
-    open: list[dict[str, Any]]
-    closed: list[dict[str, Any]]
     missing: dict[int, int]
-    deliveries: dict[str, tuple[int, int, int, float | None, float, float | None]]
-    closings: list[tuple[float, int]]
     counts: dict[str, int]
     pulls_of: list[int]
     paid_of: list[float]
@@ -116,28 +119,46 @@ class Snapshot:
         start = f"{name}."
         return {key.removeprefix(start): rows for key, rows in self.arrays.items() if key.startswith(start)}
 
+    def _rows(self, name: str) -> list[Any]:
+        """The rows of JSON of one name."""
+        return _decoder.decode_lines(self.arrays[f"rows.{name}"].tobytes())
+
     def _restore_book(self, state: LiveState) -> None:
         meta, book = self.meta, state.book
         book.events, book.time = meta.events, meta.time
         book.last = None if meta.last is None else Place(*meta.last)
         book.arms.frombytes(self.arrays["arms"].astype(np.int32).tobytes())
-        book.open.update((values["pull"], PullRecord(**values)) for values in meta.open)
-        book.closed.update((values["pull"], PullRecord(**values)) for values in meta.closed)
+        book.open.update((values[0], PullRecord(*values)) for values in self._rows("open"))
+        book.closed.update((values[0], PullRecord(*values)) for values in self._rows("closed"))
         for record in (*book.closed.values(), *book.open.values()):
             if record.key is not None:
                 book.decisions[record.key] = record
         book.missing.update(meta.missing)
-        for key, values in meta.deliveries.items():
-            pull, kind, part, value, time, event_time = values
+        for key, (pull, kind, part, value, time, event_time) in self._rows("deliveries"):
             amount = np.nan if value is None else value
             book.deliveries[key] = Delivered(pull, kind, part, amount, time, event_time)
-        book.closings[:] = [(time, pull) for time, pull in meta.closings]
+            known = book.record(pull)
+            if known is not None:
+                known.keys.append(key)
+        book.closings[:] = [(time, pull) for ((time, pull),) in self._rows("closings")]
         book.counts.update({name: count - book.counts[name] for name, count in meta.counts.items()})
         book.pulls_of[:], book.paid_of[:] = meta.pulls_of, meta.paid_of
 
 
-def save_snapshot(state: LiveState, journal: Journal, change: Change) -> str | None:
-    """Write the snapshot of a state after all that is in the log; why that is not possible, if it is not."""
+@dataclass(frozen=True, eq=False)
+class StateCopy:
+    """The state of a decider at one moment, which nothing changes any more."""
+
+    path: Path
+    """Where its snapshot will be."""
+    meta: Meta
+    arrays: Mapping[str, NDArray[Any]]
+    tables: Mapping[str, list[list[Any]]]
+    """Open and closed pulls, deliveries by their keys, and when windows end: a list for each column."""
+
+
+def copy_state(state: LiveState, journal: Journal, change: Change) -> StateCopy | str:
+    """The state after all that is in the log; a sentence why no snapshot of it is possible, if none is."""
     steering, book = state.steering, state.book
     policy = steering.policy
     if not isinstance(policy, Runner):
@@ -148,7 +169,7 @@ def save_snapshot(state: LiveState, journal: Journal, change: Change) -> str | N
     arrays = _arrays("state", policy.state) | _arrays("subscriptions", policy.subscriptions)
     if periods is not None:
         arrays |= _arrays("periods", periods.state)
-    arrays["arms"] = np.frombuffer(book.arms, dtype=np.int32) if book.rounds else np.zeros(0, np.int32)
+    arrays["arms"] = np.array(book.arms, dtype=np.int32)
     rings = [policy.ring] if periods is None else [policy.ring, periods.ring]
     meta = Meta(
         version=VERSION,
@@ -162,26 +183,32 @@ def save_snapshot(state: LiveState, journal: Journal, change: Change) -> str | N
         streams=[_stream_state(steering.stream), _stream_state(steering.safety)],
         rings=[(ring.capacity, ring.oldest, sorted(ring.released)) for ring in rings],
         told=state.teller.count,
-        pending=state.pending,
+        pending=list(state.pending),
         time=book.time,
         last=book.last,
-        open=list(map(_fields_of, book.open.values())),
-        closed=list(map(_fields_of, book.closed.values())),
-        missing=book.missing,
-        deliveries={key: tuple(told) for key, told in book.deliveries.items()},  # type: ignore[misc]
-        closings=book.closings,
+        missing=dict(book.missing),
         counts=dict(book.counts),
-        pulls_of=book.pulls_of,
-        paid_of=book.paid_of,
+        pulls_of=list(book.pulls_of),
+        paid_of=list(book.paid_of),
     )
-    arrays[META] = np.frombuffer(msgspec.json.encode(meta), dtype=np.uint8)
-    path = snapshot_path(journal.path)
+    tables: dict[str, list[list[Any]]] = {
+        "open": [list(map(values_of, book.open.values())) for values_of in _columns],
+        "closed": [list(map(values_of, book.closed.values())) for values_of in _columns],
+        "deliveries": [list(book.deliveries), list(book.deliveries.values())],
+        "closings": [list(book.closings)],
+    }  # lists of what is there: an object for each row would set off the garbage collector
+    return StateCopy(snapshot_path(journal.path), meta, arrays, tables)
+
+
+def write_snapshot(copied: StateCopy) -> str | None:
+    """Write the snapshot of a state; why that is not possible, if it is not."""
+    arrays = {META: _bytes(msgspec.json.encode(copied.meta)), **copied.arrays}
+    arrays |= {f"rows.{name}": _bytes(_encoded(columns)) for name, columns in copied.tables.items()}
+    path = copied.path
     part = path.with_name(f"{path.name}.partial")
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
     try:
         with part.open("wb") as file:
-            file.write(buffer.getvalue())
+            np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -190,6 +217,17 @@ def save_snapshot(state: LiveState, journal: Journal, change: Change) -> str | N
             part.unlink(missing_ok=True)
         return f"{path}: cannot write the snapshot: {error.strerror}; the log has everything"
     return None
+
+
+def _encoded(columns: list[list[Any]]) -> bytes:
+    """The rows of a table as lines of JSON."""
+    pieces = range(0, len(columns[0]), PIECE)
+    rows = (zip(*(column[first : first + PIECE] for column in columns), strict=True) for first in pieces)
+    return b"".join(map(_encoder.encode_lines, map(list, rows)))
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, dtype=np.uint8)
 
 
 def load_snapshot(journal: Journal, header: Header, notes: list[str]) -> Snapshot | None:
@@ -223,11 +261,6 @@ def _reason_against(meta: Meta, journal: Journal, header: Header) -> str | None:
     return None
 
 
-def _fields_of(record: PullRecord) -> dict[str, Any]:
-    """A record as JSON has it."""
-    return {name: getattr(record, name) for name in FIELDS}
-
-
 def _identity(header: Header) -> str:
     if header.decider is None:
         raise DeciderError("this log was not written by a decider")
@@ -235,8 +268,8 @@ def _identity(header: Header) -> str:
 
 
 def _arrays(group: str, values: Any) -> dict[str, NDArray[Any]]:
-    """The fields of a named tuple that are arrays or numbers, by names that tell the group."""
-    return {f"{group}.{name}": np.asarray(value) for name, value in values._asdict().items()}
+    """Copies of the fields of a named tuple that are arrays or numbers, by names that tell the group."""
+    return {f"{group}.{name}": np.array(value) for name, value in values._asdict().items()}
 
 
 def _ring(values: tuple[int, int, list[int]]) -> Ring:

@@ -50,7 +50,7 @@ class Worker:
     name
         What the thread is called.
     decider
-        Whom nobody else may ask from now on.
+        The decider; nobody else may use it as long as this worker does.
     metrics
         Are told how many requests were handled together, and how long it took.
     log
@@ -174,7 +174,7 @@ class Worker:
 def _settle_all(results: Sequence[tuple[_Task, Any, Exception | None]]) -> None:
     for task, value, error in results:
         if task.answer.done():
-            continue  # who waited is gone
+            continue  # it was cancelled: whoever asked closed the connection
         if error is None:
             task.answer.set_result(value)
         else:

@@ -4,7 +4,7 @@ A lost part keeps its time and has lags, too: the loss is known when the part wo
 """
 
 import math
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
@@ -12,10 +12,14 @@ from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import ScenarioError
 from tpstream.model.interfaces import BuildContext, Moves
+from tpstream.model.world import Timing
+from tpstream.timing.kinds import TimingSettings
 from tpstream.timing.lags import SampledDelay
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Time = Annotated[float, Field(ge=0)]
+LARGEST = 600.0
+"""The logarithm of a factor of the hazard is cut to this, so that sums of products stay finite."""
 
 
 class Missing(SampledDelay):
@@ -36,8 +40,9 @@ class Dropout(SampledDelay):
 
     A rate, a mean and a probability by a time are those of an exponential moment. The curve lists times with the
     probability to have left by then, linear between them. With `informative` b, after a part that paid x the hazard of
-    leaving is exp(-b x / (maximum / span)) times the usual one: who does badly leaves sooner. Delays that are listed
-    before it count: a part that they make late can be lost though it was due in time.
+    leaving is exp(-b x / unit) times the usual one: who does badly leaves sooner. The unit is given, or the maximum of
+    the arm divided by the span. Delays that are listed before it count: a part that they make late can be lost though
+    it was due in time.
     """
 
     exactly_one = ("rate", "mean", "probability", "curve")
@@ -52,12 +57,15 @@ class Dropout(SampledDelay):
         None, description="times after the pull, each with the probability to have left by then"
     )
     informative: float = Field(0.0, description="how much longer those stay who do well; 0: the values do not matter")
+    unit: PositiveFloat | None = Field(
+        None, description="in what unit informative counts what a part paid; default: the arm's maximum / span"
+    )
 
     whole: ClassVar[bool] = True
     """No offset is changed."""
 
     _due: Floats = PrivateAttr()
-    _units: Floats = PrivateAttr()
+    _units: Floats | None = PrivateAttr()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -69,11 +77,22 @@ class Dropout(SampledDelay):
         return self
 
     def build(self, context: BuildContext) -> Self:
-        """The delay with the times at which parts are due and, for `informative`, the unit of what they pay."""
-        if self.informative and not context.maxima:
-            raise ScenarioError("informative: the maxima of the arms are not known here; leave it out")
-        units = np.array(context.maxima) / context.span
-        return self.with_built(_due=context.nominal, _units=units)
+        """The delay with the times at which parts are due and, for `informative`, the unit of what each arm pays."""
+        return self.with_built(_due=context.nominal, _units=self._read_units(context) if self.informative else None)
+
+    def _read_units(self, context: BuildContext) -> Floats:
+        """In what unit the rewards of each arm are counted: the one that is given, or the maximum over the span."""
+        if self.unit is not None:
+            return np.full(len(context.names), self.unit)
+        if not context.maxima:
+            raise ScenarioError("informative: the maxima of the arms are not known here; set unit, or leave it out")
+        for name, maximum in zip(context.names, context.maxima, strict=True):
+            if math.isnan(maximum):
+                raise ScenarioError(
+                    f"informative: the rewards of arm {name!r} have no maximum; set unit, the value of a part at which "
+                    f"the hazard is exp(-{self.informative:g}) times the usual one"
+                )
+        return np.array(context.maxima) / context.span
 
     def moves(self, rewards: Floats, arm: int, stream: np.random.Generator) -> Moves:
         """For every pull the moment of dropping out, after which its parts are lost.
@@ -81,13 +100,15 @@ class Dropout(SampledDelay):
         It is where the cumulative hazard reaches an exponential number of mean 1.
         """
         drawn = stream.exponential(1.0, (len(rewards), 1))
-        if not self.informative:
+        if self._units is None:
             return Moves(limits=self.time_of(drawn))
-        factors = np.exp(-self.informative * rewards / self._units[arm])
+        factors = np.exp(np.clip(-self.informative * rewards / self._units[arm], -LARGEST, LARGEST))
         # Before the first part the hazard is the usual one; after part j it is factors[j] times that.
         steps = np.hstack([np.ones((len(rewards), 1)), factors])
         usual = self.hazard(np.concatenate([[0.0], self._due]))
-        reached = np.hstack([np.zeros((len(rewards), 1)), np.cumsum(steps[:, :-1] * np.diff(usual), axis=1)])
+        grown = np.full(len(self._due), np.inf)
+        np.subtract(usual[1:], usual[:-1], out=grown, where=np.isfinite(usual[1:]))  # infinite: by then all have left
+        reached = np.hstack([np.zeros((len(rewards), 1)), np.cumsum(steps[:, :-1] * grown, axis=1)])
         last = np.count_nonzero(reached <= drawn, axis=1) - 1
         rows = np.arange(len(rewards))
         rest = (drawn[:, 0] - reached[rows, last]) / steps[rows, last]
@@ -122,3 +143,18 @@ class Dropout(SampledDelay):
         if self.probability is not None and self.by is not None:
             return -self.by / math.log1p(-self.probability)
         return self.mean or 1 / (self.rate or 1.0)
+
+
+def can_lose(timing: Timing) -> bool:
+    """Whether a part can be lost, or come after its pull was closed; one that users wrote is taken to lose parts."""
+    calendars = () if timing.calendar is None else timing.calendar.delays
+    stages = [*timing.delays, *calendars, *(stage.delay for stage in timing.later)]
+    return timing.window is not None or timing.process is not None or any(_can_lose(delay) for delay in stages)
+
+
+def _can_lose(delay: Any) -> bool:
+    """Whether a delay, or one inside of it, can lose parts."""
+    inner = getattr(delay, "inner", None)
+    if inner is not None:
+        return any(_can_lose(one) for one in inner)
+    return isinstance(delay, Missing | Dropout) or not isinstance(delay, TimingSettings)

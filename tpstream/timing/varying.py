@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self, cast
 import numpy as np
 from pydantic import Field, PositiveFloat, PrivateAttr, model_validator
 
-from tpstream.model.arrays import Floats
+from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DelayError, ScenarioError
 from tpstream.model.interfaces import BuildContext, DelayProcess, DrawnDelay, Moves
 from tpstream.timing.calendar_tables import HOURS_PER_DAY
@@ -17,7 +17,8 @@ from tpstream.timing.lags import SampledDelay
 Factor = Annotated[float, Field(ge=0)]
 Curve = Annotated[list[tuple[Annotated[float, Field(ge=0)], Factor]], Field(min_length=1)]
 """Times and values, linear between them, constant before the first and after the last."""
-DAYS_AT_ONCE = 28
+DAYS_AT_ONCE, MOST_AT_ONCE = 28, 28 * 2**8
+"""Days that are looked at together: few at first, then twice as many again and again, up to some twenty years."""
 LONGEST = 100_000
 """After this many days without a decision something is wrong with the factors."""
 
@@ -86,15 +87,19 @@ class VaryingRate(TimingSettings):
         return np.concatenate(list(self.periods(np.cumsum(stream.exponential(1.0, horizon)))))
 
     def periods(self, expected: Floats) -> Iterator[Floats]:
-        """The times at which the cumulative rate reaches these numbers, a few weeks at a time."""
-        total, day, lately = 0.0, 0, 0
+        """The times at which the cumulative rate reaches these numbers: in the first weeks, then in longer stretches.
+
+        The stretches do not depend on the rates, so that those of several sites are the same.
+        """
+        total, day, days, lately = 0.0, 0, DAYS_AT_ONCE, 0
         while len(expected):
-            edges, rates = self._pieces(day, day + DAYS_AT_ONCE)
-            amounts = total + np.cumsum((rates[:, 0] + rates[:, 1]) / 2 * np.diff(edges))
+            edges, rates = self._pieces(day, day + days)
+            starts = np.arange(day, day + days, DAYS_AT_ONCE) * HOURS_PER_DAY / self._unit
+            amounts = _added_up((rates[:, 0] + rates[:, 1]) / 2 * np.diff(edges), np.searchsorted(edges, starts), total)
             inside = expected[expected <= amounts[-1]]
             yield _invert(inside, edges, rates, amounts, total)
-            expected, total, day = expected[len(inside) :], float(amounts[-1]), day + DAYS_AT_ONCE
-            lately = day if len(inside) else lately
+            expected, total, day = expected[len(inside) :], float(amounts[-1]), day + days
+            days, lately = min(2 * days, MOST_AT_ONCE), day if len(inside) else lately
             if day - lately > LONGEST:
                 raise DelayError(f"nobody comes within {LONGEST:,} days; raise a factor, or open on a day that has one")
 
@@ -116,6 +121,21 @@ class VaryingRate(TimingSettings):
         return edges, factors[:, np.newaxis] * np.interp(np.stack([edges[:-1], edges[1:]], axis=1), points, values)
 
 
+def _added_up(amounts: Floats, starts: Ints, before: float) -> Floats:
+    """Running sums that begin with `before`, added up from each start to the next one, and these sums one by one.
+
+    So how many starts there are at a time makes no difference to any bit.
+    """
+    counts = np.diff(starts, append=len(amounts))
+    rows = np.repeat(np.arange(len(starts)), counts)
+    columns = np.arange(len(amounts)) - np.repeat(starts, counts)
+    sums = np.zeros((len(starts), counts.max()))
+    sums[rows, columns] = amounts
+    sums = np.cumsum(sums, axis=1)
+    found: Floats = (np.cumsum([before, *sums[:-1, -1]])[:, np.newaxis] + sums)[rows, columns]
+    return found
+
+
 def _invert(expected: Floats, edges: Floats, rates: Floats, amounts: Floats, before: float) -> Floats:
     """When the cumulative rate, `before` at the first edge and `amounts` at the others, reaches these numbers."""
     piece = np.searchsorted(amounts, expected)
@@ -131,15 +151,21 @@ def _invert(expected: Floats, edges: Floats, rates: Floats, amounts: Floats, bef
 class Varying(VaryingRate):
     """A Poisson process with a rate that varies: `curve` lists times and rates, linear between them.
 
-    The rate is multiplied by the factor of the day of the week (`weekdays`) and of the hour (`hours`, 24 numbers).
+    The rate is multiplied by the factor of the day of the week (`weekdays`) and of the hour (`hours`, 24 numbers). At
+    each time there are `size` decisions.
     """
 
     curve: Curve = Field(description="times and rates, linear between them; before and after them constant")
+    size: Annotated[int, Field(ge=1)] = Field(1, description="decisions at each of the times at which somebody comes")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_rates(self.curve, "curve")
         return self
+
+    def times(self, stream: np.random.Generator, horizon: int) -> Floats:
+        """The times of all decisions; the last batch may be smaller."""
+        return np.repeat(super().times(stream, -(-horizon // self.size)), self.size)[:horizon]
 
     @property
     def points(self) -> Curve:

@@ -37,7 +37,7 @@ FALLING = ("type1", "superiority", "power")
 """What falls with the threshold of superiority, and can be read off stored statistics."""
 NEVER = {"posterior": math.nextafter(1.0, 0.0), "fisher": 5e-324}
 """Thresholds that are reached by nothing but certainty; of z any large number."""
-BETWEEN = {"probability": (0.5, 0.99999), "z": (0.0, 8.0), "alpha": (1e-5, 0.5)}
+BETWEEN = {"probability": (0.5, 0.99999), "p": (1e-5, 0.5), "z": (0.0, 8.0), "alpha": (1e-5, 0.5)}
 """The smallest and largest threshold that are tried, by what the threshold is of."""
 MOST_STEPS = 16
 NARROW = 1e-5
@@ -59,8 +59,9 @@ class Calibration(Displayed):
     value : float
         The threshold.
     low, high : float
-        The 95 % interval of the threshold: where the rate would be if the simulated trials had other random numbers.
-        NaN if it is not known (bisection).
+        The 95 % interval of the threshold: where it would be if the simulated trials had other random numbers. It holds
+        the thresholds whose rate is within the Monte Carlo error of the target; of a bisection, by straight lines
+        between those that were tried.
     found : Estimate
         The rate in the trials in which the threshold was looked for.
     confirmed : Estimate
@@ -99,7 +100,7 @@ class Calibration(Displayed):
     steps: tuple[tuple[float, float], ...] = ()
 
     def _summary(self) -> Summary:
-        sure = "" if math.isnan(self.low) else f" (95 % interval {self.low:.6g} to {self.high:.6g})"
+        sure = f" (95 % interval {self.low:.6g} to {self.high:.6g})"
         rows = [
             {"": name, self.target: f"{one.value:.4f}", "error": f"{one.error:.4f}", "trials": f"{one.trials:,}"}
             for name, one in (("in the search", self.found), ("confirmed", self.confirmed))
@@ -144,9 +145,11 @@ def calibrate(
     runs, confirm
         How many trials are simulated for the search, and how many fresh ones for the confirmation; by default as many.
     truths
-        The one truth that the target is about; by default the null for "type1", else what the scenario says.
+        The one truth that the target is about; by default the null for "type1" and "final_type1", else what the
+        scenario says.
     between
-        Where a bisection looks for the threshold; by default 0.5 to 0.99999 for probabilities, 0 to 8 for z.
+        Where a bisection looks for the threshold; by default 0.5 to 0.99999 for probabilities, 0.00001 to 0.5 for p
+        values and errors that are spent, 0 to 8 for z.
     folder
         Keeps the finished trials, so that the same call goes on where it was interrupted: a folder inside it for each
         threshold that is tried, as `trial` makes one.
@@ -184,7 +187,7 @@ def calibrate(
     if design is None:
         raise ScenarioError(f"{world.name}: there is no design to calibrate; add a table [trial]")
     measure, wanted = read_target(target)
-    truths = truths or (Truths(null=True, given=False) if measure == "type1" else Truths())
+    truths = truths or (Truths(null=True, given=False) if measure in ("type1", "final_type1") else Truths())
     keys = [full_key(one, design) for one in ([key] if isinstance(key, str) else key)]
     place, asked = None if folder is None else Path(folder), run_options(None, **options)
     simulated = partial(_simulate, world, keys, policies, truths, measure)
@@ -197,7 +200,7 @@ def calibrate(
         method, steps = "stored statistics", no_steps
     else:
         value, found, steps = _by_bisection(judge, wanted, range(runs), between or _ends(design, keys[0]))
-        low = high = np.nan
+        low, high = interval_between(steps, wanted, runs)
         method, used = "bisection", runs * len(steps)
     confirmed = share_of(judge(value, fresh)[1])
     return Calibration(
@@ -237,7 +240,12 @@ def full_key(key: str, design: Design) -> str:
 
 
 def _only_rule(design: Design, keys: Sequence[str]) -> int | None:
-    """The number of the only rule of superiority, if the key is its threshold and nothing else is changed with it."""
+    """The number of the only rule of superiority, if the key is its threshold and nothing else is changed with it.
+
+    Without a control an arm is also claimed when all others are inferior, whatever that threshold.
+    """
+    if design.control < 0 and any(rule.kind == "inferiority" for rule in design.rules):
+        return None
     rules = [number for number, rule in enumerate(design.rules) if rule.kind == "superiority"]
     if len(rules) != 1 or len(keys) != 1 or design.rules[rules[0]].threshold is None:
         return None
@@ -249,8 +257,15 @@ def _ends(design: Design, key: str) -> tuple[float, float]:
     """Where the values of a key are looked for."""
     if key.endswith((".alpha", ".beta")):
         return BETWEEN["alpha"]
-    tests = [rule for rule in design.rules if f".{rule.kind}." in key and rule.method in ("z", "logrank", "rmst")]
-    return BETWEEN["z" if tests else "probability"]
+    named = (
+        rule
+        for number, rule in enumerate(design.rules)
+        if key.removeprefix(MIRROR).startswith((f"trial.rules.{rule.kind}.", f"trial.rules[{number}]."))
+    )
+    rule = next(named, None)
+    if rule is None or rule.method == "posterior":
+        return BETWEEN["probability"]
+    return BETWEEN["p" if rule.method == "fisher" else "z"]
 
 
 Judged = tuple[SimulatedTrials, Bools]
@@ -306,12 +321,36 @@ def _by_statistics(
     rule = design.rules[number]
     trials, _ = judge(NEVER.get(rule.method, 1e12), runs)
     crossings = Crossings.of_trials(trials, rule, number, measure)
-    spread = NORMAL_QUANTILE * math.sqrt(wanted * (1 - wanted) / len(trials))
+    spread = _spread(wanted, len(trials))
     strictest, value, loosest = (
         crossings.threshold(rate) for rate in (max(wanted - spread, 0.0), wanted, min(wanted + spread, 1.0))
     )
     low, high = sorted((crossings.sign * loosest, crossings.sign * strictest))
     return crossings.sign * value, low, high, share_of(crossings.events(value)), len(trials)
+
+
+def _spread(wanted: float, trials: int) -> float:
+    """Half of the 95 % interval of a rate in so many trials."""
+    return NORMAL_QUANTILE * math.sqrt(wanted * (1 - wanted) / trials)
+
+
+def interval_between(steps: Sequence[tuple[float, float]], wanted: float, trials: int) -> tuple[float, float]:
+    """Between which values the rate is within its 95 % interval, by straight lines between those that were tried.
+
+    An end of it that was not reached is the last value that was tried.
+
+    Examples
+    --------
+    >>> found = interval_between([(0.0, 0.5), (1.0, 0.0), (0.5, 0.3)], 0.3, 100)
+    >>> [round(end, 3) for end in found]
+    [0.275, 0.65]
+    """
+    values, rates = np.array(sorted(steps)).T
+    if rates[0] > rates[-1]:
+        values, rates = values[::-1], rates[::-1]
+    spread = _spread(wanted, trials)
+    ends = np.interp([wanted - spread, wanted + spread], np.maximum.accumulate(rates), values)
+    return float(ends.min()), float(ends.max())
 
 
 def _by_bisection(

@@ -32,6 +32,8 @@ NAMES = (
     "known_conclusion",
     "known_selected",
     "look_verdict",
+    "look_known",
+    "look_wrong",
     "look_statistic",
     "final_statistic",
     "final_verdict",
@@ -143,7 +145,10 @@ class SimulatedTrials:
             found["best_selected"] = (self.chosen & of.best).any(axis=1)
         found["none_selected"] = self.selected < 0
         found["stopped"] = self.stopped
-        found["wrong_incomplete"] = self._differs("known")
+        found["wrong_incomplete"] = (self.measures["look_wrong"] > 0).any(axis=1)
+        found["wrong_stop"] = self._differs("known")
+        went_on = self.measures["stop_look"][:, np.newaxis] != np.arange(1, self.measures["look_known"].shape[1] + 1)
+        found["missed_stop"] = (went_on & (self.measures["look_known"] > 0)).any(axis=1)
         return found
 
     def _differs(self, other: str) -> Bools:

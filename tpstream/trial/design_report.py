@@ -117,10 +117,12 @@ def _conclusions(found: OperatingCharacteristics) -> list[Block]:
         "On the left the share of trials that came to each conclusion up to each time, in the middle how many patients "
         "trials have, on the right how patients are allocated in the order of their enrolment."
     )
+    stops = rows.stop_rows(found)
     return [
         Table(rows.decision_rows(found), "Type I error, power, and the probability of each conclusion, by truth"),
         Picture(found.plot(), caption),
-        Table(rows.benefit_rows(found), "What the patients get, and what incomplete data do"),
+        *([Table(stops, "Stops at looks, what incomplete data do, and errors with everything known")] if stops else []),
+        Table(rows.benefit_rows(found), "What the patients get"),
     ]
 
 
@@ -128,8 +130,11 @@ def _arms(found: OperatingCharacteristics) -> list[Block]:
     return [
         Table(rows.arm_rows(found), "Patients on each arm, and what is concluded of it"),
         Sentences([PLAIN], quiet=True),
-        Table(rows.estimate_rows(found), "Estimates of each arm's endpoint, with everything known"),
-        Table(rows.difference_rows(found), "Estimates of differences to the control, with everything known"),
+        Table(rows.estimate_rows(found, rows.ALL_ESTIMATES), "Estimates of each arm's endpoint, with everything known"),
+        Table(
+            rows.difference_rows(found, rows.ALL_ESTIMATES),
+            "Estimates of differences to the control, with everything known",
+        ),
     ]
 
 

@@ -10,17 +10,18 @@ from tpstream.model.display import number_text
 from tpstream.model.units import plural
 from tpstream.trial.decisions import CONCLUSIONS, SimulatedTrials
 from tpstream.trial.designs import OperatingCharacteristics
-from tpstream.trial.monte_carlo import Estimate
+from tpstream.trial.monte_carlo import Estimate, share_of
 
 MEASURES = {column.name: column for column in TABLES["measures"]}
 DECISIONS = ("type1", "power", *CONCLUSIONS.values())
 SIZES = ("patients", "duration", "overrun")
-BENEFITS = ("share_on_best", "lost", "idp", "best_selected", "wrong_incomplete", "reversed")
+BENEFITS = ("share_on_best", "lost", "idp", "best_selected")
+STOPS = ("wrong_incomplete", "wrong_stop", "missed_stop", "reversed", "final_type1", "final_power")
 ARMS = ("patients", "selected", "type1", "power", "inferiority", "futility")
-ESTIMATES = ("bias", "rmse", "coverage", "selected_bias")
-DIFFERENCES = tuple(
-    f"{'selected_' * (name == 'selected_bias')}difference_{name.removeprefix('selected_')}" for name in ESTIMATES
-)
+QUALITIES = ("bias", "rmse", "coverage")
+ESTIMATES = (*QUALITIES, "selected_bias")
+ALL_ESTIMATES = (*QUALITIES, *(f"selected_{name}" for name in QUALITIES))
+"""Those of a report, which has more room than a terminal."""
 ALWAYS = {"superiority", "maximum"}
 """Conclusions that are shown even if no trial came to them."""
 PERCENT = 100.0
@@ -117,8 +118,31 @@ def size_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
     return rows
 
 
+def stop_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
+    """How often trials stop at each look, how often incomplete data mislead, and errors with everything known.
+
+    There are none without looks.
+    """
+    looks = max(trials.measures["look_known"].shape[1] for trials in found.trials)
+    if not looks:
+        return []
+    rows = _rows(found, ("stopped", *STOPS))
+    for row, trials in zip(rows, found.trials, strict=True):
+        at = {f"at look {look + 1}": _stops_at(trials, look) for look in range(looks)}
+        texts = {title: row.pop(title) for title in list(row)[len(_key(found, trials)) + 1 :]}
+        row.update(at | texts)
+    return without_empty(rows)
+
+
+def _stops_at(trials: SimulatedTrials, look: int) -> str:
+    """How often a design stops at a look, counted from 0; nothing if it does not have so many."""
+    if look >= trials.measures["look_known"].shape[1]:
+        return ""
+    return cell(share_of(trials.measures["stop_look"] == look + 1), MEASURES["stopped"])
+
+
 def benefit_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
-    """What the patients get, and how often incomplete data mislead."""
+    """What the patients get."""
     return _rows(found, ("successes", "success_rate", "events", "event_rate", *BENEFITS))
 
 
@@ -130,14 +154,16 @@ def arm_rows(found: OperatingCharacteristics, measures: Sequence[str] = ARMS) ->
     return without_empty(list(_arm_rows(found, kept)))
 
 
-def estimate_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
+def estimate_rows(found: OperatingCharacteristics, measures: Sequence[str] = ESTIMATES) -> list[dict[str, str]]:
     """Bias, root mean square error and coverage of each arm's estimate."""
-    return arm_rows(found, ESTIMATES)
+    return arm_rows(found, measures)
 
 
-def difference_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
+def difference_rows(found: OperatingCharacteristics, measures: Sequence[str] = ESTIMATES) -> list[dict[str, str]]:
     """The same of each arm's difference to the control."""
-    return without_empty([row for row in _arm_rows(found, DIFFERENCES, gaps=True) if row[TRUE_GAP]])
+    chosen = "selected_"
+    gaps = [f"{chosen * name.startswith(chosen)}difference_{name.removeprefix(chosen)}" for name in measures]
+    return without_empty([row for row in _arm_rows(found, gaps, gaps=True) if row[TRUE_GAP]])
 
 
 def _arm_rows(

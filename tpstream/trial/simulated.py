@@ -15,11 +15,11 @@ from tpstream.experiment.compare import (
 )
 from tpstream.experiment.folder import export
 from tpstream.experiment.league_folder import note_league
+from tpstream.experiment.live import found_superior
 from tpstream.experiment.plan import Plan, make_plan
 from tpstream.experiment.result import Study
 from tpstream.experiment.runs import CellSummary, summarize_cells
 from tpstream.experiment.store import RunResult, unpack
-from tpstream.looks.design import Reason
 from tpstream.model.errors import StudyError
 from tpstream.model.events import Events
 from tpstream.model.names import file_names
@@ -83,10 +83,7 @@ class ProgressSoFar:
             return
         for one in results:
             if one.failure is None:
-                measures = unpack(one.measures)
-                stopped = int(measures["conclusion"]) != Reason.MAXIMUM
-                decision = measures["conclusion"] if stopped else measures["final_conclusion"]
-                self.found.setdefault(one.result_key, []).append(int(decision) == Reason.SUPERIORITY)
+                self.found.setdefault(one.result_key, []).append(found_superior(unpack(one.measures)))
         last = self.found.get(results[-1].result_key) if results else None
         if last:
             share = share_of(np.array(last, dtype=np.bool_))

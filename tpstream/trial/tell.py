@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tpstream.analysis.log_dates import as_date
 from tpstream.log.sinks import MemorySink
 from tpstream.looks.design import Design, Reason
-from tpstream.looks.words import rule_needs
+from tpstream.looks.words import look_needs, needed
 from tpstream.model.arrays import Bools
 from tpstream.model.display import counted, number_text
 from tpstream.model.errors import ScenarioError, StudyError, UnknownNameError
@@ -160,15 +160,10 @@ def _look(trial: ToldTrial, look: int, before: float) -> Iterator[str]:
         trial.by_arm(measures[name][look].tolist(), "{} on {}") for name in ("look_counted", "look_estimate")
     )
     yield f"Counted are {counts}; the estimates are {estimates}."
-    yield from _statistics(trial, measures["look_statistic"][look], look)
-
-
-def _statistics(trial: ToldTrial, statistics: NDArray[Any], analysis: int) -> Iterator[str]:
-    """What each rule saw at an analysis, if it was applied."""
-    for number, rule in enumerate(trial.design.rules):
-        seen = trial.by_arm(statistics[number].tolist(), "{} for {}")
-        if seen and not (rule.end_only and analysis < len(trial.design.looks)):
-            yield f"{rule.kind.capitalize()}: {seen}; {rule_needs(trial.design, number, analysis)}."
+    for number, rule in enumerate(design.rules):
+        seen = trial.by_arm(measures["look_statistic"][look, number].tolist(), "{} for {}")
+        if seen:
+            yield f"{rule.kind.capitalize()}: {seen}; {look_needs(design, number, look)}."
 
 
 def _decision(trial: ToldTrial, look: int, cut: float) -> tuple[float, str]:
@@ -197,8 +192,8 @@ def _decision(trial: ToldTrial, look: int, cut: float) -> tuple[float, str]:
 
 
 def _end(trial: ToldTrial) -> Iterator[str]:
-    """The overrun, the last read-out, and the final analysis."""
-    measures, design = trial.measures, trial.design
+    """The overrun, the final analysis, and what the trial came to."""
+    measures = trial.measures
     stopped = int(measures["conclusion"]) != Reason.MAXIMUM
     if stopped:
         yield (
@@ -207,19 +202,34 @@ def _end(trial: ToldTrial) -> Iterator[str]:
         )
     else:
         yield "The largest number of patients is reached."
-    final = Reason(int(measures["final_conclusion"]))
-    selected = int(measures["final_selected"])
-    chosen = f" of {design.names[selected]}" if selected >= 0 else ""
-    verdict = "no rule holds" if final == Reason.MAXIMUM else f"{final.name.lower()}{chosen}"
-    counts = trial.by_arm(measures["final_counted"].tolist(), "{} on {}")
-    estimates = trial.by_arm(measures["final_estimate"].tolist(), "{} on {}")
-    yield (
-        f"{trial.when(float(measures['duration']))}: the last visit is reported. Final analysis with everything known: "
-        f"counted are {counts}; the estimates are {estimates}; {verdict}."
-    )
+    yield from _final(trial)
+    final, selected = int(measures["final_conclusion"]), int(measures["final_selected"])
     if stopped:
-        same = (int(final), selected) == (int(measures["conclusion"]), int(measures["selected"]))
+        same = (final, selected) == (int(measures["conclusion"]), int(measures["selected"]))
         yield f"The overrun {'confirms' if same else 'changes'} the conclusion at the stop."
     successes = trial.by_arm(measures["outcome_sum"].tolist(), "{} on {}")
     took = count_of(float(measures["duration"]), trial.scenario.time_unit)
     yield f"The endpoints of all patients add up to {successes}; the trial took {took}."
+
+
+def _final(trial: ToldTrial) -> Iterator[str]:
+    """The last read-out, and the final analysis."""
+    measures, design = trial.measures, trial.design
+    counts, estimates = (
+        trial.by_arm(measures[name].tolist(), "{} on {}") for name in ("final_counted", "final_estimate")
+    )
+    yield (
+        f"{trial.when(float(measures['duration']))}: the last visit is reported. Final analysis with everything known: "
+        f"counted are {counts}; the estimates are {estimates}."
+    )
+    for number, rule in enumerate(design.rules):
+        statistics, critical = measures["final_statistic"][number], measures["final_critical"][number]
+        for value in np.unique(critical[~np.isnan(statistics)]):  # of arms, which may differ after a stop
+            own = np.isclose(critical, value, rtol=0.0, equal_nan=True)
+            seen = trial.by_arm(np.where(own, statistics, np.nan).tolist(), "{} for {}")
+            yield f"{rule.kind.capitalize()}: {seen}; {needed(rule, float(value))}."
+    final = Reason(int(measures["final_conclusion"]))
+    selected = int(measures["final_selected"])
+    chosen = f" of {design.names[selected]}" if selected >= 0 else ""
+    verdict = "no rule holds" if final == Reason.MAXIMUM else f"{final.name.lower()}{chosen}"
+    yield f"Conclusion with everything known: {verdict}."

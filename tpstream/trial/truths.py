@@ -163,9 +163,10 @@ def _moved_binary(arm: Mapping[str, Any], design: Design, endpoint: float) -> di
 
     if arm.get("probability") is None:
         raise ScenarioError(f"{arm['name']}: patterns cannot be moved to another endpoint; give `probability` instead")
-    probability = arm["probability"]
+    probability, total = arm["probability"], float(design.weights.sum())
     if not isinstance(probability, list):
-        single = endpoint / float(design.weights.sum())
+        _refuse_no_weight(arm, total)
+        single = endpoint / total
         _refuse_outside(arm, endpoint, inside=0 <= single <= 1)
         return {"probability": single}
     quantiles: Floats = ndtri(np.array(probability))
@@ -175,8 +176,7 @@ def _moved_binary(arm: Mapping[str, Any], design: Design, endpoint: float) -> di
 
 def _moved_normal(arm: Mapping[str, Any], design: Design, endpoint: float) -> dict[str, Any]:
     means, total = np.broadcast_to(arm["mean"], design.weights.shape), float(design.weights.sum())
-    if total == 0:
-        raise ScenarioError(f"{arm['name']}: the weights of the endpoint add up to 0, so that a shift changes nothing")
+    _refuse_no_weight(arm, total)
     by = (endpoint - float(design.weights @ means)) / total
     return {"mean": (means + by).tolist() if isinstance(arm["mean"], list) else float(arm["mean"]) + by}
 
@@ -203,6 +203,14 @@ def _solve(expected: Callable[[float], float], endpoint: float, arm: Mapping[str
     low, high = expected(-FAR), expected(FAR)
     _refuse_outside(arm, endpoint, inside=min(low, high) < endpoint < max(low, high))
     return float(brentq(lambda by: expected(by) - endpoint, -FAR, FAR, xtol=1e-14, rtol=1e-14))
+
+
+def _refuse_no_weight(arm: Mapping[str, Any], total: float) -> None:
+    if total == 0:
+        raise ScenarioError(
+            f"{arm['name']}: the weights of the endpoint add up to 0, so that the same change of all visits changes "
+            "nothing; describe each truth in a scenario file of its own"
+        )
 
 
 def _refuse_outside(arm: Mapping[str, Any], endpoint: float, *, inside: bool) -> None:

@@ -222,6 +222,14 @@ def _usable(log: Log, known: Propensities, used: Bools) -> int:
     return usable[name]
 
 
+def _too_young(known: Propensities, ages: int) -> list[str]:
+    """The arms whose decisions cannot be completed: fewer have reached the last age than have not, and than needed."""
+    decisions = known.decisions
+    arms = zip(decisions.header.arms, decisions.by_arm().arms, strict=True)
+    reached = [(name, arm.count, int(np.count_nonzero(arm.observed >= ages))) for name, arm in arms]
+    return [name for name, count, old in reached if old < min(count - old, FEWEST)]
+
+
 def _withheld(known: Propensities, names: Sequence[str], ages: int, effective: float) -> str | None:
     """Why no interval is given; None if it is."""
     if effective < FEWEST:
@@ -249,18 +257,20 @@ def _evaluation(
 ) -> Evaluation:
     """The result, with what the log's own decisions pay beside the estimates."""
     decisions, header = known.decisions.ages, log.header
-    every = np.ones(decisions.count)
-    pooled = np.zeros_like(known.decisions.arm)
-    own, own_naive = (
-        weighted_values(one, pooled, every, np.ones(1), ages)["self-normalised"]
-        for one in (decisions, finished(decisions))
-    )
-    reached = float(np.count_nonzero(decisions.observed >= ages))
+    young = _too_young(known, ages)
+    every = [np.ones(decisions.count, dtype=np.bool_)]
+    own = None if young else kept_value(decisions, known.decisions.arm, len(header.arms), every, ages)
     estimates = [
         _estimate(name, value, naive, effective, own, given=reason is None)
         for name, (value, naive, effective) in found.items()
     ]
-    estimates.append(_estimate(LOGGED, own, own_naive.value, reached, None, given=reason is None))
+    if own is not None:
+        reached = float(np.count_nonzero(decisions.observed >= ages))
+        estimates.append(
+            _estimate(LOGGED, own, paid_so_far(decisions, every, ages), reached, None, given=reason is None)
+        )
+    else:
+        notes = [*notes, f"what the log's own decisions pay is not known: those for {', '.join(young)} are too young"]
     if ages < decisions.periods:
         whole = count_of(decisions.periods, header.time_unit)
         notes = [*notes, f"the window is {whole}; fewer than {FEWEST} decisions of an arm are older than shown"]

@@ -36,7 +36,7 @@ class Estimate:
     naive: float
     """The same estimate as if open decisions would pay nothing more: too low."""
     difference: float | None
-    """The value minus that of the log's own decisions; None for these."""
+    """The value minus that of the log's own decisions; None for these, and where theirs is not known."""
     difference_low: float | None
     difference_high: float | None
 

@@ -13,7 +13,7 @@ import numpy as np
 from tpstream.analysis.open_values import ArmAges
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.events import Kind
+from tpstream.model.events import Kind, concatenate
 from tpstream.twin.arrivals import round_off
 
 FOR_GOOD = 0.9
@@ -38,9 +38,11 @@ class Losses:
 
 def read_lost(log: Log, made: Floats, sequence: Ints, arms: int) -> tuple[Places, ...]:
     """The lost parts of each arm: the decision, and the period of age in which the loss was known."""
-    columns = log.columns(["time", "kind", "pull"], [Kind.DROPPED])
-    pull = columns["pull"] - 1
-    age = np.floor(columns["time"] - made[pull] + 1e-9).astype(np.int64)
+    names = ["time", "kind", "pull"]
+    columns = concatenate(list(log.counted(names)), names)
+    is_lost = columns["kind"] == Kind.DROPPED
+    pull, time = columns["pull"][is_lost] - 1, columns["time"][is_lost]
+    age = np.floor(time - made[pull] + 1e-9).astype(np.int64)
     place = np.empty(len(sequence), dtype=np.int64)
     for arm in range(arms):
         own = sequence == arm

@@ -10,7 +10,7 @@ import numpy as np
 
 from tpstream.analysis.age_tables import Decisions, read_decisions
 from tpstream.analysis.answer_warnings import quiet_end
-from tpstream.analysis.assignment import depends_on_outcomes
+from tpstream.analysis.assignment import depends_on_outcomes, said_assignment
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import DataError, LogError
@@ -67,8 +67,8 @@ def read_propensities(log: Log, *, assume_random: bool) -> Propensities:
     decisions = read_decisions(log, "the value of another policy")
     adaptive = depends_on_outcomes(log, decisions.by_arm())
     notes = [] if adaptive is None else [f"in this log, {adaptive.partition(';')[0]}: intervals are approximate"]
-    notes += quiet_end(decisions.header, decisions.times, decisions.until)
-    assignment = _assignment(log)
+    notes += quiet_end(decisions.header, [decisions.ages], decisions.times, decisions.until)
+    assignment = said_assignment(log)
     if assignment == "chosen":
         raise DataError(
             f"{log.path}: its arms were chosen by those who paid, and not by chance: arms differ in who chose them, so "
@@ -115,7 +115,8 @@ def shares_over_time(arm: Ints, arms: int) -> Floats:
 
 def _refuse_trials(log: Log) -> None:
     """Refuse logs whose rule stopped arms, or in which something else than the sum of the parts counts."""
-    if log.header.endpoint is not None:
+    endpoint = log.header.problem().endpoint
+    if endpoint is not None and not endpoint.plain:
         raise LogError(
             f"{log.path}: is of a trial with an endpoint of its own; `tpstream trial` compares policies in it"
         )
@@ -124,13 +125,6 @@ def _refuse_trials(log: Log) -> None:
             f"{log.path}: is of a trial that was looked at and could stop arms by what it saw; `tpstream inference` "
             f"estimates its arms, and `tpstream trial` compares policies in its scenario"
         )
-
-
-def _assignment(log: Log) -> str | None:
-    """How the arms of an imported log came about, if its map says that: "random" or "chosen"."""
-    options = ((log.header.imported or {}).get("map") or {}).get("options") or {}
-    found: str | None = options.get("assignment")
-    return found
 
 
 def _logged(log: Log, decisions: Decisions) -> tuple[Floats, Floats | None]:

@@ -10,7 +10,7 @@ import pandas as pd
 from tpstream.analysis.open_values import ArmAges
 from tpstream.model.arrays import Floats
 from tpstream.model.errors import DataError
-from tpstream.model.whole_files import toml_value
+from tpstream.model.whole_files import toml_value, write_whole
 from tpstream.scenario.scenario import Scenario
 from tpstream.twin.arrivals import FittedArrivals, fit_arrivals, round_off
 from tpstream.twin.completion import OWN, complete
@@ -70,9 +70,9 @@ class FittedWorld:
                 raise DataError(f"{file}: is there already; choose another --out, or overwrite with --force")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.text_for(path.stem), encoding="utf-8")
+            write_whole(path, self.text_for(path.stem).encode())
             if self.traces is not None:
-                self.traces.to_csv(beside, index=False)
+                write_whole(beside, self.traces.to_csv(index=False).encode())
         except OSError as error:
             raise DataError(f"{path}: cannot write the scenario: {error.strerror}; choose another place") from error
         return files

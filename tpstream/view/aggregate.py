@@ -30,6 +30,7 @@ from tpstream.model.events import (
 )
 from tpstream.model.pull_rows import longer
 from tpstream.view.axis import Axis, merge_pairs
+from tpstream.view.closed import ClosedPulls
 
 CELLS = 2**20
 """Most bins of time and arm together: with many arms there are fewer bins of time."""
@@ -191,8 +192,8 @@ class Aggregate:
         """The number of events, by bin of time, arm and kind."""
         self.sums = np.zeros((bins, arms, KINDS))
         """The sums of their values; that of pulls is what a clairvoyant policy was shown."""
-        self.squares = np.zeros((bins, arms))
-        """The sums of the squares of what closed pulls paid."""
+        self.closed = ClosedPulls(bins, arms)
+        """What closed pulls paid."""
         self.arm_sums = {name: np.zeros((bins, arms)) for name in PER_ARM}
         self.arm_counts = {name: np.zeros((bins, arms), dtype=np.int64) for name in PER_ARM}
         """The sums and the numbers of the finite indices and probabilities at decisions."""
@@ -247,8 +248,9 @@ class Aggregate:
         """Make room for these times."""
         doublings = self.time.fit(times)
         if doublings:
-            for bins in (self.counts, self.sums, self.squares, *self.arm_sums.values(), *self.arm_counts.values()):
+            for bins in (self.counts, self.sums, *self.arm_sums.values(), *self.arm_counts.values()):
                 merge_pairs(bins, doublings)
+            self.closed.merge(doublings)
 
     def average(self, name: str) -> Floats:
         """The mean of the finite indices or probabilities in each bin of time and for each arm; NaN without any."""
@@ -306,14 +308,13 @@ class Aggregate:
         self.counts[rows] += _times(np.bincount(cell, minlength=size), weight).reshape(shape)
         self.sums[rows] += _times(np.bincount(cell, value, size), weight).reshape(shape)
         closed = columns["kind"] == CLOSED
-        at_closing, cells = (place[closed] - first) * arms + arm[closed], shape[0] * arms
-        squares = _times(np.bincount(at_closing, value[closed] ** 2, cells), weight)
-        self.squares[rows] += squares.reshape(shape[:2])
+        self.closed.add(place[closed], arm[closed], value[closed], weight)
         for name in PER_ARM:
             numbers = columns.get(name)
             if numbers is not None and len(numbers):
                 finite = np.isfinite(numbers)
                 cell = (((place[is_pull] - first) * arms)[:, np.newaxis] + np.arange(arms))[finite]
+                cells = shape[0] * arms
                 found = np.bincount(cell, weights=numbers[finite], minlength=cells)
                 self.arm_sums[name][rows] += found.reshape(shape[:2])
                 self.arm_counts[name][rows] += np.bincount(cell, minlength=cells).reshape(shape[:2])

@@ -1,11 +1,13 @@
 """What a page holds of one log: words and numbers for the page's script, and the arrays that it draws."""
 
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any
 
 import numpy as np
 
 from tpstream.figures.style import COLOURS, OTHERS
+from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
 from tpstream.view.aggregate import MOST_LAYERS, PER_ARM, Aggregate, Heat
@@ -16,6 +18,8 @@ from tpstream.view.words import Units, clean, scenario_name
 
 ARM_COLOURS = (*COLOURS[:7], OTHERS[2], OTHERS[6], OTHERS[8])
 """Of the colours of the figures, ten that are far from each other; black is left out, since a page may be dark."""
+BY_PROBABILITY = ("best-probability",)
+"""Policies whose index is a probability; that of the others is what a pull of the arm is taken to pay."""
 FAST = 1
 """The compression of pictures of a run that goes on."""
 SHADES = 255
@@ -52,7 +56,9 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         "means": [header.means[arm] for arm in own] + ([None] if others else []),
         "means_known": None not in header.means,
         "unit": units.time,
+        "calendar": _calendar(header),
         "reward": units.reward,
+        "index_unit": "probability" if header.kind in BY_PROBABILITY else f"{units.reward} per pull",
         "span": header.span,
         "clairvoyant": header.clairvoyant,
         "only_pulls": header.detail == "pulls",
@@ -62,10 +68,17 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         "heats": {name: _heat_axes(heat) for name, heat in _heats(aggregate).items()},
         **{name: bool(aggregate.arm_counts[name].any()) for name in PER_ARM},
         "due": aggregate.due.tolist(),
-        "weight": aggregate.pulls.average_weight(),
         "looks": Looks(aggregate).described(),
         "look_arms": [clean(name) or f"arm {arm}" for arm, name in enumerate(header.arms[:MOST_LAYERS])],
     }
+
+
+def _calendar(header: Header) -> dict[str, float] | None:
+    """Milliseconds from 1970 to time 0, by the clock of the log's own zone, and of a unit of time."""
+    if header.calendar is None:
+        return None
+    origin, length = header.calendar
+    return {"start": origin.replace(tzinfo=UTC).timestamp() * 1000, "unit": length / 1000}
 
 
 def _heats(aggregate: Aggregate) -> dict[str, Heat]:
@@ -103,10 +116,14 @@ def add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, part
 
     for kind, name in ((PULL, "pulls"), (PARTIAL, "parts"), (CLOSED, "closed"), (LATE, "late"), (DROPPED, "lost")):
         block.add(f"{prefix}.count.{name}", fold(aggregate.counts[..., kind]).T, number)
-        if kind != DROPPED and aggregate.sums[..., kind].any():
+        if kind not in (DROPPED, CLOSED) and aggregate.sums[..., kind].any():
             block.add(f"{prefix}.sum.{name}", fold(aggregate.sums[..., kind]).T, "f8")
     _add_expected(block, prefix, aggregate, fold)
-    block.add(f"{prefix}.squares", fold(aggregate.squares).T, "f8")
+    groups = np.full(len(aggregate.header.arms), len(own))
+    groups[own] = np.arange(len(own))
+    means, reaches = aggregate.closed.means(aggregate.counts[:used, :, CLOSED], groups, pulls.average_weight())
+    block.add(f"{prefix}.closed.mean", means.T, "f8")
+    block.add(f"{prefix}.closed.reach", reaches.T, "f4")
     for name in PER_ARM:
         if aggregate.arm_counts[name].any():
             block.add(f"{prefix}.{name}", aggregate.average(name)[:used, own].T, "f4")
@@ -119,13 +136,11 @@ def add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, part
         np.add.at(made, (layer, heat.time.places(pulls.time[: pulls.count])), pulls.weight[: pulls.count])
         block.add(f"{prefix}.{name}.pulls", made, number)
         block.add(f"{prefix}.{name}.sums", np.round(SHADES * np.maximum(sums, 0.0) / largest), "u1")
-    places = np.full(len(aggregate.header.arms), len(own))
-    places[own] = np.arange(len(own))
     block.add(f"{prefix}.pull.time", pulls.time[rows], "f8")
-    block.add(f"{prefix}.pull.arm", places[pulls.arm[rows]], "u1")
+    block.add(f"{prefix}.pull.arm", groups[pulls.arm[rows]], "u1")
     for name, stored in (("paid", "f4"), ("last", "f4"), ("parts", "u2"), ("late", "u2")):
         block.add(f"{prefix}.pull.{name}", getattr(pulls, name)[rows], stored)
-    _add_parts(block, f"{prefix}.parts", aggregate, parts, places, own)
+    _add_parts(block, f"{prefix}.parts", aggregate, parts, groups, own)
 
 
 def _add_expected(block: Block, prefix: str, aggregate: Aggregate, fold: Callable[[Any], Any]) -> None:

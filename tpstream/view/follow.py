@@ -17,7 +17,7 @@ from tpstream.model.events import Columns
 from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.explorer import MOST_LOGS
-from tpstream.view.live import LiveState
+from tpstream.view.live import PageState
 from tpstream.view.looks import Looks
 from tpstream.view.pulls import KeptParts, count_open, read_batches
 from tpstream.view.words import clean, divergence, header_facts
@@ -137,7 +137,7 @@ class FollowedLog:
         return {"policy": self.label, "run": self.header.run, "text": text}
 
 
-def show_logs(logs: Sequence[FollowedLog], state: LiveState) -> None:
+def show_logs(logs: Sequence[FollowedLog], state: PageState) -> None:
     """Feed a live page with logs until they are complete and someone has seen that."""
     if not 0 < len(logs) <= MOST_LOGS:
         raise LogError(f"a page shows 1 to {MOST_LOGS} logs, got {len(logs)}; name fewer")

@@ -7,18 +7,19 @@ not know the token of the printed address, or comes from another page, is refuse
 
 import hmac
 import json
+import math
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from tpstream.analysis.intervals import t_interval
+from tpstream.analysis.intervals import Interval, t_reach, wilson_interval
 from tpstream.model.errors import PageError
 from tpstream.view.explorer import SCRIPTS
 from tpstream.view.pages import make_page
@@ -27,6 +28,10 @@ from tpstream.view.words import clean
 LOOPBACK = "127.0.0.1"
 LARGEST_MESSAGE = 50_000_000
 """Bytes of a message that a run may send."""
+LARGEST_WISH = 1_000
+"""Bytes of the wish to stop."""
+PATIENCE = 20.0
+"""Seconds in which whoever talks to the page must go on."""
 HEARTBEAT = 2.0
 """Seconds after which a browser is told something in any case, so that one that is gone is noticed."""
 FAREWELL = 3.0
@@ -41,11 +46,43 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
 }
 """Headers of every answer: nothing is kept, guessed, shown inside of another page or told to one."""
-UNITS = ("share of best arm", "best arm chosen")
-"""Estimates that are shares, of which an interval does not leave 0 to 1."""
+SHARES = ("share of best arm",)
+"""Estimates that are means of shares, of which an interval does not leave 0 to 1."""
+EVENTS = ("best arm chosen", "superiority")
+"""Estimates of the probability that something happens in a run: 0 or 1 in each."""
 
 
-class LiveState:
+class Cell(NamedTuple):
+    """Whose runs an estimate is about."""
+
+    scenario: str
+    cell: str
+    """What was set, in words; empty if the study has one cell."""
+    policy: str
+
+
+class RunningMean:
+    """The mean of numbers that come one by one, and their spread, without keeping them (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.count, self.mean = 0, 0.0
+        self._squares = 0.0
+        """The sum of the squared distances from the mean."""
+
+    def add(self, number: float) -> None:
+        """Take the next number."""
+        before = number - self.mean
+        self.count += 1
+        self.mean += before / self.count
+        self._squares += before * (number - self.mean)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of two numbers or more."""
+        return math.sqrt(self._squares / (self.count - 1))
+
+
+class PageState:
     """What the page shows: everything that changes, guarded by one lock."""
 
     def __init__(self, title: str, *, follows: bool = False) -> None:
@@ -56,7 +93,7 @@ class LiveState:
         self._done, self._total = 0, None
         self._status = RUNNING
         self._runs: dict[str, Mapping[str, Any]] = {}
-        self._values: dict[str, dict[str, list[float]]] = {}
+        self._means: dict[Cell, dict[str, RunningMean]] = {}
         self._pictures: dict[str, tuple[int, Mapping[str, Any], float]] = {}
         self.stop = False
         """Whether someone asked to stop."""
@@ -79,9 +116,10 @@ class LiveState:
             for run in message.get("runs", ()):
                 self._runs[clean(run["policy"])] = {**run, "policy": clean(run["policy"])}
             for one in message.get("finished", ()):
-                values = self._values.setdefault(clean(one["policy"]), {})
+                cell = Cell(*(clean(one.get(name, "")) for name in Cell._fields))
+                means = self._means.setdefault(cell, {})
                 for name, number in one["numbers"].items():
-                    values.setdefault(name, []).append(float(number))
+                    means.setdefault(name, RunningMean()).add(float(number))
             self._version += 1
             for picture in message.get("pictures", ()):
                 self._show(clean(picture["policy"]), picture)
@@ -131,7 +169,10 @@ class LiveState:
             "quiet": time.monotonic() - self._heard,
             "seconds": time.monotonic() - self._began,
             "runs": list(self._runs.values()),
-            "estimates": [{"policy": policy, **_estimates(values)} for policy, values in self._values.items()],
+            "estimates": [
+                {"policy": cell.policy, "label": label, **_estimates(self._means[cell])}
+                for cell, label in _labels(list(self._means)).items()
+            ],
         }
 
     def pictures_since(self, version: int) -> list[Mapping[str, Any]]:
@@ -139,13 +180,29 @@ class LiveState:
         return [picture for at, picture, _ in self._pictures.values() if at > version]
 
 
-def _estimates(values: Mapping[str, list[float]]) -> dict[str, Any]:
+def _labels(cells: Sequence[Cell]) -> dict[Cell, str]:
+    """What tells each cell from the others: of scenario and policy those that are not the same in all."""
+    several = {name: len({getattr(cell, name) for cell in cells}) > 1 for name in ("scenario", "policy")}
+    found = {}
+    for cell in cells:
+        parts = [cell.scenario if several["scenario"] else "", cell.cell, cell.policy if several["policy"] else ""]
+        found[cell] = ", ".join(filter(None, parts)) or cell.policy
+    return found
+
+
+def _estimates(means: Mapping[str, RunningMean]) -> dict[str, Any]:
     """Means over the finished runs with their 95 % intervals; no bounds for a single run."""
-    found: dict[str, Any] = {"runs": max(map(len, values.values()))}
-    for name, numbers in values.items():
-        interval = t_interval(np.array(numbers)).within(0.0, 1.0 if name in UNITS else np.inf)
-        bounds = [float(interval.low), float(interval.high)] if len(numbers) > 1 else None
-        found[name] = {"mean": float(interval.mean), "interval": bounds, "share": name in UNITS}
+    found: dict[str, Any] = {"runs": max(one.count for one in means.values())}
+    for name, one in means.items():
+        if one.count == 1:
+            bounds = None
+        elif name in EVENTS:
+            bounds = list(wilson_interval(round(one.mean * one.count), one.count))
+        else:
+            mean, reach = np.array(one.mean), t_reach(one.count, one.deviation)
+            interval = Interval(mean, mean - reach, mean + reach).within(0.0, 1.0 if name in SHARES else np.inf)
+            bounds = [float(interval.low), float(interval.high)]
+        found[name] = {"mean": one.mean, "interval": bounds, "share": name in (*SHARES, *EVENTS)}
     return found
 
 
@@ -158,7 +215,7 @@ def live_html() -> str:
     return page.text
 
 
-def changes_since(state: LiveState, version: int) -> tuple[bytes, int]:
+def changes_since(state: PageState, version: int) -> tuple[bytes, int]:
     """What is newer than this version, as server-sent events, and the version up to which it is."""
     with state.changed:
         pictures, described, version = state.pictures_since(version), state.described(), state.version
@@ -187,7 +244,7 @@ class LivePage:
 
     def __init__(self, title: str, port: int = 0, *, follows: bool = False) -> None:
         self.token = secrets.token_urlsafe(16)
-        self.state = LiveState(title, follows=follows)
+        self.state = PageState(title, follows=follows)
         try:
             self._server = _Server((LOOPBACK, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -229,6 +286,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
     server: _Server
+    timeout = PATIENCE
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "tpstream", ""
 
@@ -250,14 +308,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """A message of a run, or the wish to stop."""
         state = self.server.page.state
+        if not self._allowed(self.headers.get("X-Token", "")):
+            self.close_connection = True  # what it sends is not read
+            return
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > LARGEST_MESSAGE:
+        if not length.isdigit() or int(length) > (LARGEST_MESSAGE if self.path == "/feed" else LARGEST_WISH):
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST, "this message is too long, or its length is unknown")
             return
         body = self.rfile.read(int(length))
-        if not self._allowed(self.headers.get("X-Token", "")):
-            return
         if self.path == "/stop":
             state.ask_to_stop()
         elif self.path == "/feed":

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tpstream.model.errors import PageError
+from tpstream.model.whole_files import write_whole
 
 if TYPE_CHECKING:
     from jinja2 import Environment  # imported where a page is made
@@ -46,7 +47,7 @@ class Page:
         """Write the page to a file, and make the folders that are missing; returns the path."""
         path = prepare_page(Path(path))
         try:
-            path.write_text(self.text, encoding="utf-8")
+            write_whole(path, self.text.encode())
         except OSError as error:
             raise PageError(f"{path}: cannot write the page: {error.strerror}; choose another place") from error
         return path

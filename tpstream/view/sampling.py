@@ -67,6 +67,12 @@ class Budget:
         self._seen = time.process_time()
         self.per_event = AT_FIRST
         """Seconds that an event costs."""
+        self.factor: float | None = None
+        """How many times more stretches cost than their own events and OVERHEAD; None until that was measured.
+
+        In small batches, as SimPy makes them, the events of other pulls come along.
+        """
+        self._planned = self._spent = 0.0
 
     def available(self) -> float:
         """The seconds that may be spent now."""
@@ -75,6 +81,21 @@ class Budget:
         self._seen = now
         return self._saved
 
+    def cost(self, events: int) -> float:
+        """The seconds that a stretch with so many events should cost."""
+        return (OVERHEAD + events * self.per_event) * (self.factor or 1.0)
+
+    def begin(self, events: int) -> None:
+        """Note that a stretch with so many events begins."""
+        self._planned += OVERHEAD + events * self.per_event
+
+    def settle(self) -> None:
+        """Note that all stretches have ended: what they cost is known."""
+        if self._planned:
+            found = max(self._spent / self._planned, 1.0)
+            self.factor = found if self.factor is None else self.factor + LEARNING * (found - self.factor)
+            self._planned = self._spent = 0.0
+
     @contextmanager
     def spend(self, before: float = 0.0) -> "Iterator[Spent]":
         """Count the time that is spent inside, and seconds spent before, and learn what an event costs."""
@@ -82,6 +103,7 @@ class Budget:
         yield spent
         seconds = time.process_time() - began
         self._saved -= seconds + before
+        self._spent += seconds + before
         if spent.events >= LENGTH:
             self.per_event += LEARNING * (max(seconds - OVERHEAD, 0.0) / spent.events - self.per_event)
 
@@ -138,7 +160,7 @@ class SampledRun:
         self._represented = 0
         """The last pull that one in the sample stands for."""
         self._began = time.process_time()
-        stretch = OVERHEAD + LENGTH * span * budget.per_event
+        stretch = budget.cost(LENGTH * span)
         enough = min(ENOUGH, -(-horizon // LENGTH), int(0.9 * MOST_SAVED / (stretch * sharers)))
         affordable = int(budget.available() / (stretch * sharers))
         self._eager = affordable >= max(enough, 1)
@@ -183,17 +205,22 @@ class SampledRun:
         first = max(first, self._represented + 1)
         if last < max(first, self._next) or not (self._eager or time.process_time() - self._began > SHORT):
             return []
-        available, per_event = self.budget.available(), self.budget.per_event
-        if OVERHEAD + (last - first + 1) * self.span * per_event <= available:
+        if all(one.closed >= one.count for one in self._open):
+            self.budget.settle()
+        available = self.budget.available()
+        if self.budget.cost((last - first + 1) * self.span) <= available:
             return [(first, last - first + 1)]
         start = max(first, self._next)
         room, count = last - start + 1, min(LENGTH, last - start + 1)
-        affordable = int(available / (OVERHEAD + count * self.span * per_event))
+        affordable = int(available / self.budget.cost(count * self.span))
+        if self.budget.factor is None:
+            affordable = min(affordable, 1)  # to see what it costs
         number = min(affordable, 1 + (room - count) // max(count, self._spacing))
         return [(start + place * (room // number), count) for place in range(number)]
 
     def begin(self, first: int, count: int) -> None:
         """Add pulls, which come after all others, to the sample."""
+        self.budget.begin(count * self.span)
         before = self._stretches[-1] if self._stretches else None
         gap = first - 1 - self._represented
         self._gaps = self._gaps or gap > 0
@@ -211,6 +238,11 @@ class SampledRun:
     def waits(self) -> bool:
         """Whether events of sampled pulls are still to come."""
         return bool(self._open)
+
+    @property
+    def earliest(self) -> Stretch | None:
+        """The first stretch of which events are still to come."""
+        return self._open[0] if self._open else None
 
     def take(self, columns: Columns) -> None:
         """Add the events of sampled pulls among these, which are the next ones of the run."""

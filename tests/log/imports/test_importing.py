@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from shops import Shop, make_shop
 
 from tpstream import Log, check_log, import_log
+from tpstream.log.imports.guesses import guess_map
 from tpstream.log.imports.importing import kept_path
 from tpstream.log.writer import convert
 from tpstream.model.errors import DataError
@@ -406,3 +407,53 @@ def test_guesses(tmp_path: Path) -> None:
     assert columns["payments"] == {
         "decision": "OfferID", "time": "booked", "amount": "revenue", "id": "TransactionId", "columns": [],
     }  # fmt: skip
+
+
+DAYS = ["2024-03-01", "2024-03-02", "2024-03-03"]
+VALUES: dict[str, list[Any]] = dict.fromkeys(["created_at", "order_date", "day", "paid_at"], DAYS)
+VALUES |= {"variant": ["A", "B", "A"], "customer_id": [7, 7, 8], "product_id": [1, 1, 1], "amount": [5.0, 6.0, 7.0]}
+"""What is in columns; 1, 2, 3 in those that are not named."""
+LAYOUTS = {
+    "a database": (
+        ["id", "created_at", "variant"], ["id", "offer_id", "paid_at", "amount"], ("id", "offer_id", "id"),
+    ),
+    "unknown words": (
+        ["id", "created_at", "variant"], ["id", "session_id", "paid_at", "amount"], ("id", "session_id", "id"),
+    ),
+    "products": (
+        ["id", "created_at", "variant"], ["id", "product_id", "offer_id", "paid_at", "amount"],
+        ("id", "offer_id", "id"),
+    ),
+    "customers": (
+        ["id", "customer_id", "created_at", "variant"], ["payment_id", "offer_id", "paid_at", "amount"],
+        ("id", "offer_id", "payment_id"),
+    ),
+    "orders of customers": (
+        ["order_id", "customer_id", "order_date", "variant"],
+        ["payment_id", "order_id", "customer_id", "day", "amount"],
+        ("order_id", "order_id", "payment_id"),
+    ),
+    "customers in both": (
+        ["id", "customer_id", "created_at", "variant"], ["id", "customer_id", "offer_id", "paid_at", "amount"],
+        ("id", "offer_id", "id"),
+    ),
+    "a decision a customer": (
+        ["user_id", "day", "variant"], ["transaction_id", "user_id", "day", "amount"],
+        ("user_id", "user_id", "transaction_id"),
+    ),
+    "no more than ids": (["id", "day", "variant"], ["id", "day", "amount"], ("id", "id", None)),
+    "own ids in one": (
+        ["OfferId", "day", "variant"], ["Id", "OfferId", "day", "amount"], ("OfferId", "OfferId", "Id"),
+    ),
+    "two words": (["offer", "day", "variant"], ["decision_id", "day", "amount"], ("offer", "decision_id", None)),
+}  # fmt: skip
+"""Titles of decisions and payments, and the columns that link them, with the payments' own id."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_which_columns_link_two_tables(layout: str) -> None:
+    """Payments are joined by the decision they refer to: not by their own id, and by customers only if need be."""
+    first, second, (id, decision, unique) = LAYOUTS[layout]
+    offers, paid = (pa.table({title: VALUES.get(title, [1, 2, 3]) for title in titles}) for titles in (first, second))
+    found = guess_map(offers, paid, ["decisions", "payments"])
+    assert (found.decisions.id, found.payments.decision, found.payments.id) == (id, decision, unique)

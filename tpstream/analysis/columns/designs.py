@@ -57,7 +57,7 @@ def _decisions() -> Iterator[Column]:
         yield Column(word, f"probability that the trial concludes {meaning}{own}", "share", word, "percent")
     for word, meaning in CONCLUSIONS.items():
         yield Column(f"final_{word}", f"the same with everything known, the overrun included: {meaning}", "share")
-    known = "the same with everything known, the overrun included"
+    known = "with everything known, the overrun included"
     yield Column(
         "type1",
         "type I error: probability that an arm which is not better is claimed to be superior (of the trial: any such "
@@ -66,7 +66,7 @@ def _decisions() -> Iterator[Column]:
         "type I error",
         "percent",
     )
-    yield Column("final_type1", known, "share")
+    yield Column("final_type1", f"type I error {known}", "share", "type I error, final", "percent")
     yield Column(
         "power",
         "probability that an arm which is better is claimed to be superior (of the trial: any such arm)",
@@ -74,16 +74,31 @@ def _decisions() -> Iterator[Column]:
         "power",
         "percent",
     )
-    yield Column("final_power", known, "share")
+    yield Column("final_power", f"power {known}", "share", "power, final", "percent")
     yield Column("best_selected", "probability that a best arm is selected", "share", "best selected", "percent")
     yield Column("none_selected", "probability that no arm is selected", "share", "none selected", "percent")
     yield Column("stopped", "probability that a rule ends the trial before its maximum", "share", "stopped", "percent")
     yield Column(
         "wrong_incomplete",
-        "probability that the same look would have concluded something else, had every endpoint of the patients "
-        "enrolled by then been known",
+        "probability that a look (any that was held) would have decided something else about the trial or an arm, had "
+        "every endpoint of the patients enrolled by then been known",
         "share",
         "wrong, incomplete data",
+        "percent",
+    )
+    yield Column(
+        "wrong_stop",
+        "probability that a look ends the trial that would have gone on, or concluded something else, with these "
+        "endpoints known",
+        "share",
+        "wrong stop",
+        "percent",
+    )
+    yield Column(
+        "missed_stop",
+        "probability that a look goes on that would have ended the trial with these endpoints known",
+        "share",
+        "missed stop",
         "percent",
     )
     yield Column(

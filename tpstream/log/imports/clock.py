@@ -10,8 +10,6 @@ import numpy as np
 from tpstream.log.imports.column_map import ImportOptions
 from tpstream.log.imports.tables import Decisions, Payments, decision_rows
 from tpstream.log.imports.times import (
-    DAY,
-    MICROSECONDS,
     Kind,
     Moments,
     Times,
@@ -24,7 +22,7 @@ from tpstream.log.imports.times import (
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DataError
 from tpstream.model.limits import LARGEST
-from tpstream.model.units import check_time_unit
+from tpstream.model.units import DAY, MICROSECONDS, check_time_unit
 
 MOST_PARTS = 10_000
 """Parts that a decision may have: its window in units of time."""

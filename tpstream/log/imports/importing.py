@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from tpstream.log.imports.clock import Clock, set_clock
-from tpstream.log.imports.column_map import ColumnMap, DecisionColumns, guess_map, read_map
+from tpstream.log.imports.column_map import ColumnMap, DecisionColumns, read_map
 from tpstream.log.imports.fates import PaymentRows, decision_fates, match, payment_fates
+from tpstream.log.imports.guesses import guess_map
 from tpstream.log.imports.report import Fate, count_fates, few_decisions, left_out
 from tpstream.log.imports.tables import Decisions, OpenTable, Source, open_table, read_rows
 from tpstream.log.imports.times import Moments

@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from tpstream.model.arrays import Bools, Ints
 from tpstream.model.errors import DataError, ScenarioError
 from tpstream.model.recorded_files import row_fault, to_numbers
+from tpstream.model.units import DAY, MICROSECONDS
 
-DAY = 86_400_000_000
-"""Microseconds of a day."""
-MICROSECONDS = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY, "week": 7 * DAY}
-"""The length of the units of time that have one length."""
 LETTERS = {"s": "second", "min": "minute", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:?\d{2}(:?\d{2}([.,]\d+)?)?)?)?\s*(Z|[+-]\d{2}(:?\d{2})?)?$"
 ZONE = r"\d\s*(Z|[+-]\d{2}(:?\d{2})?)$"

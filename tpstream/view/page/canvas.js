@@ -2,6 +2,8 @@
 
 const state = { from: 0, to: 1, begin: 0, end: 1, arm: null, log: 0, pull: null, hover: null, print: false };
 const panels = [];
+const DAY = 86400000; // milliseconds
+const NEAR = 8; // pixels from a line at which a click means it
 const PAPER = [720, 350]; // pixels of a figure on a printed page, alone and as one of two
 let page = null;
 let waiting = false;
@@ -45,6 +47,12 @@ function ticks(low, high, count) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 40; k++) found.push(Number((k * step).toPrecision(12)));
   return found;
 }
+// Ticks of an axis of time, with their texts: dates where the log knows them, at whole days if there is room for a few.
+function timeTicks(log, low, high, width) {
+  if (!log.calendar) return ticks(low, high, width / 70).map((time) => [time, tickText(time)]);
+  const { start, unit } = log.calendar, first = start - (start % DAY), day = (time) => (start - first + time * unit) / DAY;
+  return ticks(day(low), day(high), width / 130).map((days) => (first + days * DAY - start) / unit).map((time) => [time, dateText(log, time)]);
+}
 function tickText(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(4)).toLocaleString("en")} M`;
@@ -54,14 +62,17 @@ function tickText(value) {
 
 // The marks of a trial: looks, and what they decided: [time, name, whether the trial stopped, in words].
 function lookMarks(log) {
-  const found = log.looks.flatMap((look) => [[look.time, `look ${look.number}`, false, `look ${look.number}: data up to here`], ...(look.closed.length ? [[look.decided, look.label, look.ends, look.text]] : [])]);
+  const found = log.looks.flatMap((look) => [
+    [look.time, `look ${look.number}`, false, `look ${look.number}: data up to here`],
+    ...(look.closed.length ? [[look.decided, look.label, look.ends, look.text]] : []),
+  ]);
   return found.sort((a, b) => a[0] - b[0]);
 }
 
 class Panel {
   // `spec`: title, unit, height, range(panel) -> [low, high], draw(panel), tip(panel, time, value) -> rows, label() -> text.
   constructor(log, spec) {
-    Object.assign(this, { log, spec, left: 58, right: 10, top: 8, bottom: 30 });
+    Object.assign(this, { log, spec, left: 58, right: 10, top: 8, bottom: 30, labels: [] });
     this.canvas = element("canvas", { role: "img", tabindex: "0" });
     this.node = element("div", { class: "panel" }, element("h3", {}, spec.title), this.canvas);
     panels.push(this);
@@ -95,6 +106,7 @@ class Panel {
     ink.fillStyle = this.colours.back;
     ink.fillRect(0, 0, width, this.spec.height);
     this.axes();
+    this.labels = [];
     ink.save();
     ink.beginPath();
     ink.rect(this.left, this.top - 2, this.width, this.height + 4);
@@ -121,11 +133,11 @@ class Panel {
     ink.strokeRect(this.left + 0.5, this.top + 0.5, this.width, this.height);
     ink.textBaseline = "top";
     let free = -Infinity; // where the label before ends, so that none overlap
-    const unit = this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
+    const unit = this.log.calendar ? "date" : this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
     ink.textAlign = "left";
     ink.fillStyle = colours.quiet;
-    for (const time of ticks(this.from, this.to, this.width / 70)) {
-      const text = tickText(time), size = ink.measureText(text).width, x = this.x(time);
+    for (const [time, text] of timeTicks(this.log, this.from, this.to, this.width)) {
+      const size = ink.measureText(text).width, x = this.x(time);
       const start = Math.max(this.left - 10, Math.min(x - size / 2, this.left + this.width - size));
       ink.fillRect(Math.round(x), this.top + this.height, 1, 4);
       if (start > free + 10) { ink.fillText(text, start, this.top + this.height + 6); free = start + size; }
@@ -164,7 +176,8 @@ class Panel {
     const { ink, colours } = this, free = [-Infinity, -Infinity, -Infinity, -Infinity];
     ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
     for (const [time, text] of lookMarks(this.log).filter(([at]) => at >= this.from && at <= this.to)) {
-      const shown = text.length > 28 ? `${text.slice(0, 27)}…` : text, size = ink.measureText(shown).width, x = this.x(time), left = x + size + 8 > this.left + this.width ? x - size - 5 : x + 4, row = free.findIndex((end) => end < left - 4);
+      const shown = text.length > 28 ? `${text.slice(0, 27)}…` : text, size = ink.measureText(shown).width, x = this.x(time);
+      const left = x + size + 8 > this.left + this.width ? x - size - 5 : x + 4, row = free.findIndex((end) => end < left - 4);
       if (row < 0 || left < this.left) continue;
       free[row] = left + size;
       const y = this.top + this.height - 9 - 15 * row;
@@ -185,11 +198,25 @@ class Panel {
       const drag = this.drag;
       this.drag = null;
       if (drag && Math.abs(drag[1] - drag[0]) > 6) setRange(...drag.map((x) => this.time(x)).sort((a, b) => a - b));
-      else if (drag) showPull(this.log.number, this.log.nearest(this.time(at(event)), state.arm === null ? -1 : this.log.arms.indexOf(state.arm)));
+      else if (drag) this.pick(event.offsetX, event.offsetY);
     });
     canvas.addEventListener("pointercancel", () => { this.drag = null; });
     canvas.addEventListener("pointerleave", () => { state.hover = null; document.getElementById("tip").hidden = true; redraw(); });
     canvas.addEventListener("dblclick", () => setRange(state.begin, state.end));
+  }
+  // Choose the arm whose line, area or name was clicked, if one was, and the nearest pull: of the chosen arm, if there is one.
+  pick(x, y) {
+    const name = this.armAt(x, y), { log } = this;
+    if (name !== null && name !== state.arm) setArm(name);
+    showPull(log.number, log.nearest(this.time(x), state.arm === null ? -1 : log.arms.indexOf(state.arm)));
+  }
+  armAt(x, y) {
+    const label = this.labels.find((one) => x >= one.left && x <= one.left + one.width && Math.abs(y - one.middle) <= NEAR);
+    if (label) return label.name;
+    if (!this.spec.arms) return null;
+    const far = ([arm, low, high]) => [this.log.arms[arm], Math.max(y - this.y(low), this.y(high) - y, 0)];
+    const near = this.spec.arms(this, this.time(x)).map(far).filter(([, pixels]) => pixels <= NEAR).sort((a, b) => a[1] - b[1]);
+    return near.length ? near[0][0] : null;
   }
   tip(event) {
     const box = document.getElementById("tip"), time = this.time(event.offsetX);

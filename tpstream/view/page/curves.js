@@ -15,14 +15,24 @@ function ofAll(find) {
   return [Math.min(...found.map((one) => one[0])), Math.max(...found.map((one) => one[1]))];
 }
 function moment(log, time) {
-  const b = log.bin(time), from = short(log.edge(b)), to = short(log.edge(b + 1));
-  return `${log.unit || "time"} ${from} to ${to}`;
+  const b = log.bin(time);
+  return stretchText(log, log.edge(b), log.edge(b + 1));
 }
 function sampleEdges(log, count = 11) {
   const first = log.bin(state.from), last = Math.min(log.bin(state.to) + 1, log.time.bins), step = Math.max(1, Math.ceil((last - first) / (count - 1)));
   const found = [];
   for (let b = last; b > first; b -= step) found.unshift(b);
   return found;
+}
+
+// Where the arms are at a time, for clicks: [arm, low, high] of each. Of lines between the edges of bins, and of areas upon each other.
+function linesAt(panel, time, valueAt) {
+  const { log } = panel, b = log.bin(time), share = (time - log.edge(b)) / log.time.width;
+  return chosen(log).map((arm) => valueAt(arm, b) + (valueAt(arm, b + 1) - valueAt(arm, b)) * share).map((value, i) => [chosen(log)[i], value, value]);
+}
+function areasOn(arms, valueOf) {
+  let lower = 0;
+  return arms.map((arm) => [arm, lower, (lower += Math.max(valueOf(arm) || 0, 0))]);
 }
 
 function stacked(panel, rows) {
@@ -37,7 +47,8 @@ function stacked(panel, rows) {
 function lines(panel, rows, options) {
   const { log } = panel, bins = edges(log);
   chosen(log).forEach((arm) => {
-    const values = rows(arm), name = log.arms[arm], known = log.sampled ? bins.filter((b, i) => i === 0 || values[b] !== values[bins[i - 1]]) : bins; // a sample is known at some times only
+    const values = rows(arm), name = log.arms[arm]; // a sample is known at some times only
+    const known = log.sampled ? bins.filter((b, i) => i === 0 || values[b] !== values[bins[i - 1]]) : bins;
     panel.line(known.map((b) => [log.edge(b), values[b]]), colourOf(name, panel.colours.dark), { dash: dashOf(name), ...options });
   });
 }
@@ -51,6 +62,7 @@ function nameLines(panel, valueAt) {
   for (const [y, name] of ends) {
     const place = y - 8 > panel.top + 8 ? y - 8 : y + 16, text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
     if (place < above + 14) continue;
+    panel.labels.push({ name, left: right - size, width: size, middle: place });
     ink.fillStyle = panel.colours.back; ink.globalAlpha = 0.7; ink.fillRect(right - size - 2, place - 7, size + 4, 14); ink.globalAlpha = 1;
     ink.fillStyle = colourOf(name, panel.colours.dark);
     ink.fillText(text, right, place);
@@ -72,6 +84,10 @@ function cumulativeSpec(title, rows, { stack = false, height = 190, extra = null
       const more = extra && extra(panel.log);
       if (more) panel.line(edges(panel.log).map((b) => [panel.log.edge(b), more[b]]), panel.colours.text, { dash: [6, 4], width: 1.4 });
     },
+    arms: (panel, time) => {
+      const { log } = panel, found = linesAt(panel, time, (arm, b) => rows(log, arm)[b]);
+      return stack ? areasOn(found.map(([arm]) => arm), (arm) => found.find(([one]) => one === arm)[1]) : found;
+    },
     tip: (panel, time) => {
       const { log } = panel, b = log.bin(time) + 1;
       return [[`at the end of ${moment(log, time)}`], ...chosen(log).map((arm) => [`${log.arms[arm]}: ${short(rows(log, arm)[b])}`, colourOf(log.arms[arm])])];
@@ -88,18 +104,35 @@ function promised(log) {
 
 const reward = {
   id: "reward", title: "Reward received, outstanding and lost",
-  about: (log) => `Received is what arrived in time, added up since the beginning${log.reward === "reward" ? "" : ` (in ${log.reward})`}. ${!log.means_known ? "The arms' true means are not known, so that nothing is said about what is outstanding or about regret." : log.sampled ? "It is estimated from a sample; what is outstanding cannot be." : "Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid."}${log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : ""}`,
+  about: (log) => {
+    const unit = log.reward === "reward" ? "" : ` (in ${log.reward})`;
+    const unknown = "The arms' true means are not known, so that nothing is said about what is outstanding or about regret.";
+    const estimated = "It is estimated from a sample; what is outstanding cannot be.";
+    const known = "Outstanding is what open pulls are expected to pay yet: the mean of their arm minus what they have paid.";
+    const outstanding = !log.means_known ? unknown : log.sampled ? estimated : known;
+    const dashed = log.clairvoyant ? " The dashed line is the total that the policy was shown at its pulls: what all of them pay in the end." : "";
+    return `Received is what arrived in time, added up since the beginning${unit}. ${outstanding}${dashed}`;
+  },
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: what they paid is not known." : null),
   panels: (log) => {
+    const some = (test) => page.logs.some(test), low = { height: 130 };
     const found = [cumulativeSpec(`Received so far, by arm (${log.reward})`, (one, arm) => one.total("sum.parts", arm), { height: 230, extra: promised })];
-    if (page.logs.some((one) => one.means_known) && !page.logs.some((one) => one.sampled)) found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
-    if (page.logs.some((one) => one.all("count.late"))) found.push(cumulativeSpec(`Came too late and was not credited, so far (${log.reward})`, (one, arm) => one.total("sum.late", arm), { height: 130 }));
-    if (page.logs.some((one) => one.all("count.lost"))) found.push(cumulativeSpec("Lost parts so far (what they would have paid is not known)", (one, arm) => one.total("count.lost", arm), { height: 130 }));
+    if (some((one) => one.means_known) && !some((one) => one.sampled)) {
+      found.push(cumulativeSpec(`Outstanding, all arms stacked (expected ${log.reward})`, (one, arm) => one.outstanding(arm), { stack: true, height: 150 }));
+    }
+    if (some((one) => one.all("count.late"))) {
+      found.push(cumulativeSpec(`Came too late and was not credited, so far (${log.reward})`, (one, arm) => one.total("sum.late", arm), low));
+    }
+    if (some((one) => one.all("count.lost"))) {
+      found.push(cumulativeSpec("Lost parts so far (what they would have paid is not known)", (one, arm) => one.total("count.lost", arm), low));
+    }
     return found;
   },
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: received`, "outstanding", "late"])],
-    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("sum.parts", arm)[b]), log.means_known ? short(log.outstanding(arm)[b]) : "–", short(log.total("sum.late", arm)[b])])]),
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [
+      short(log.total("sum.parts", arm)[b]), log.means_known ? short(log.outstanding(arm)[b]) : "–", short(log.total("sum.late", arm)[b]),
+    ])]),
   }),
 };
 
@@ -110,6 +143,9 @@ function groups(log, width) {
   for (let b = first - (first % size); b < last; b += size) found.push([Math.max(b, 0), Math.min(b + size, log.time.bins)]);
   return found;
 }
+function groupAt(log, width, time) {
+  return groups(log, width).find((one) => time < log.edge(one[1])) || [0, 1];
+}
 function shareIn(log, arm, first, last) {
   const count = (one) => log.total("count.pulls", one)[last] - log.total("count.pulls", one)[first];
   const all = log.arms.reduce((sum, _, one) => sum + count(one), 0);
@@ -119,7 +155,10 @@ const percent = (value) => (Number.isNaN(value) ? "–" : `${(100 * value).toFix
 
 const allocation = {
   id: "allocation", title: "Allocation: which arms were pulled",
-  about: (log) => `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${log.looks.length ? " Vertical lines: looks into the trial, at the time up to which they know the data, and what they decided." : ""}`,
+  about: (log) => {
+    const looks = log.looks.length ? " Vertical lines: looks into the trial, at the time up to which they know the data, and what they decided." : "";
+    return `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${looks}`;
+  },
   panels: () => [{
     title: "Share of decisions, by arm", height: 190, namesLooks: true, tickText: (value) => `${Math.round(value * 100)} %`,
     range: () => [0, 1],
@@ -139,30 +178,40 @@ const allocation = {
       }
       ink.globalAlpha = 1;
     },
-    tip: (panel, time) => {
-      const { log } = panel, pair = groups(log, panel.width).find((one) => time < log.edge(one[1])) || [0, 1];
-      const names = chosen(log).filter((arm) => shareIn(log, arm, ...pair) > 0);
-      return [[`${log.unit || "time"} ${short(log.edge(pair[0]))} to ${short(log.edge(pair[1]))}`], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
+    arms: (panel, time) => {
+      const { log } = panel, pair = groupAt(log, panel.width, time);
+      return areasOn(log.arms.map((_, arm) => arm), (arm) => shareIn(log, arm, ...pair));
     },
-    label: (panel) => `Over the whole log: ${panel.log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(panel.log, arm, 0, panel.log.time.bins))}`).join(", ")}.${panel.log.looks.filter((look) => look.closed.length).map((look) => ` Look ${look.number}: ${look.text}.`).join("")}`,
-  }, ...(page.logs.some((log) => log.probabilities) ? [{ ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]), tickText: (value) => `${Math.round(value * 100)} %` }] : [])],
+    tip: (panel, time) => {
+      const { log } = panel, pair = groupAt(log, panel.width, time);
+      const names = chosen(log).filter((arm) => shareIn(log, arm, ...pair) > 0);
+      return [[stretchText(log, log.edge(pair[0]), log.edge(pair[1]))], ...names.map((arm) => [`${log.arms[arm]}: ${percent(shareIn(log, arm, ...pair))}`, colourOf(log.arms[arm])])];
+    },
+    label: ({ log }) => {
+      const shares = log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(log, arm, 0, log.time.bins))}`);
+      const looks = log.looks.filter((look) => look.closed.length).map((look) => ` Look ${look.number}: ${look.text}.`);
+      return `Over the whole log: ${shares.join(", ")}.${looks.join("")}`;
+    },
+  }, ...(page.logs.some((log) => log.probabilities) ? [{
+    ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]),
+    tickText: (value) => `${Math.round(value * 100)} %`,
+  }] : [])],
   extra: (log) => (log.looks.length ? ["Table of the looks", {
     head: ["look", log.unit || "time", ...log.look_arms.flatMap((name) => [`${name}: counted`, "estimate"]), "decision"],
     rows: log.looks.map((look) => [look.number, short(look.time), ...look.counted.flatMap((number, arm) => [short(number), short(look.estimate[arm])]), look.text]),
   }] : null),
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: pulls so far`, "share since the row above"])],
-    rows: sampleEdges(log).map((b, i, all) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [short(log.total("count.pulls", arm)[b]), percent(shareIn(log, arm, i ? all[i - 1] : log.bin(state.from), b))])]),
+    rows: sampleEdges(log).map((b, i, all) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => [
+      short(log.total("count.pulls", arm)[b]), percent(shareIn(log, arm, i ? all[i - 1] : log.bin(state.from), b)),
+    ])]),
   }),
 };
 
 // The mean of what closed pulls of an arm paid so far, and how far the 95 % interval reaches from it.
 function closedMean(log, arm, b) {
-  const n = log.total("count.closed", arm)[b];
-  if (!n) return [NaN, NaN];
-  const mean = log.total("sum.closed", arm)[b] / n, square = log.total("squares", arm)[b] / n;
-  const seen = n / log.weight; // pulls of a sample stand for several
-  return [mean, seen > 1 ? 1.96 * Math.sqrt(Math.max(square - mean * mean, 0) / (seen - 1)) : NaN];
+  const place = arm * log.time.bins + b - 1;
+  return b ? [log.array("closed.mean")[place], log.array("closed.reach")[place]] : [NaN, NaN];
 }
 // An index or a probability of an arm in a bin of time; the arms that are taken together have none.
 function valueAt(log, name, arm, b) {
@@ -180,7 +229,11 @@ function perArmSpec(title, name, none, range) {
         panel.line(points.filter(([, value]) => Number.isFinite(value)), colourOf(log.arms[arm], panel.colours.dark), { dash: dashOf(log.arms[arm]) });
       }
     },
-    tip: (panel, time) => [[moment(panel.log, time)], ...(panel.log[name] ? chosen(panel.log).map((arm) => [`${panel.log.arms[arm]}: ${short(valueAt(panel.log, name, arm, panel.log.bin(time)))}`, colourOf(panel.log.arms[arm])]) : [])],
+    arms: ({ log }, time) => (log[name] ? chosen(log).map((arm) => [arm, valueAt(log, name, arm, log.bin(time)), valueAt(log, name, arm, log.bin(time))]) : []),
+    tip: ({ log }, time) => {
+      const row = (arm) => [`${log.arms[arm]}: ${short(valueAt(log, name, arm, log.bin(time)))}`, colourOf(log.arms[arm])];
+      return [[moment(log, time)], ...(log[name] ? chosen(log).map(row) : [])];
+    },
   };
 }
 function middleRange(values) {
@@ -191,36 +244,57 @@ function middleRange(values) {
 }
 const meanSpec = (log) => ({
   title: `Mean of what closed pulls paid so far (${log.reward}), with 95\u00a0% interval`, height: 210,
-  range: () => ofAll((one) => middleRange(chosen(one).flatMap((arm) => edges(one).flatMap((b) => { const [mean, reach] = closedMean(one, arm, b); return one.total("count.closed", arm)[b] > 1 ? [mean - reach, mean + reach] : [mean]; })))),
+  range: () => ofAll((one) => middleRange(chosen(one).flatMap((arm) => edges(one).flatMap((b) => {
+    const [mean, reach] = closedMean(one, arm, b);
+    return Number.isFinite(reach) ? [mean - reach, mean + reach] : [mean];
+  })))),
   draw: (panel) => {
     const { log: one } = panel, bins = edges(one);
     for (const arm of chosen(one)) {
-      const name = one.arms[arm], colour = colourOf(name, panel.colours.dark), known = bins.filter((b) => one.total("count.closed", arm)[b] > 1), found = known.map((b) => closedMean(one, arm, b));
+      const name = one.arms[arm], colour = colourOf(name, panel.colours.dark);
+      const known = bins.filter((b) => Number.isFinite(closedMean(one, arm, b)[1])), found = known.map((b) => closedMean(one, arm, b));
       panel.area(known.map(one.edge), found.map(([mean, reach]) => mean - reach), found.map(([mean, reach]) => mean + reach), colour, 0.18);
       panel.line(bins.map((b) => [one.edge(b), closedMean(one, arm, b)[0]]), colour, { dash: dashOf(name) });
       if (one.means[arm] !== null) panel.line([[state.from, one.means[arm]], [state.to, one.means[arm]]], colour, { width: 1, dash: [2, 4] });
     }
     nameLines(panel, (arm, b) => closedMean(one, arm, b)[0]);
   },
-  tip: (panel, time) => [[`at the end of ${moment(panel.log, time)}`], ...chosen(panel.log).map((arm) => { const [mean, reach] = closedMean(panel.log, arm, panel.log.bin(time) + 1); return [`${panel.log.arms[arm]}: ${short(mean)} ± ${short(reach)}`, colourOf(panel.log.arms[arm])]; })],
+  arms: (panel, time) => linesAt(panel, time, (arm, b) => closedMean(panel.log, arm, b)[0]),
+  tip: ({ log }, time) => [[`at the end of ${moment(log, time)}`], ...chosen(log).map((arm) => {
+    const [mean, reach] = closedMean(log, arm, log.bin(time) + 1);
+    return [`${log.arms[arm]}: ${short(mean)} ± ${short(reach)}`, colourOf(log.arms[arm])];
+  })],
 });
 
+// Why closed pulls pay less than the true means say, where parts are lost or come too late.
+function belowMeans(log) {
+  const gone = [["count.lost", "are lost"], ["count.late", "came too late"]].map(([name, words]) => [log.all(name), words]).filter(([number]) => number);
+  if (!gone.length || !log.means_known || log.sampled) return "";
+  const told = gone.map(([number, words]) => `${counted(number, "part")} ${words}`).join(" and ");
+  return ` The true means are of pulls of which every part arrives in time. Here ${told}, and closed pulls were not credited with them: so their mean may stay below.`;
+}
 const belief = {
   id: "belief", title: "Belief: what the policy went by",
-  about: (log) => (log.indices
-    ? "The index by which the policy ranks each arm, averaged over the decisions of a step of time; it pulls the arm with the largest. Below: what closed pulls paid, with the arms' true means from the log's header as dotted lines."
-    : "The log has no indices of the policy (log with --log-detail indices to see them). Shown instead: what closed pulls paid on average; the dotted lines are the arms' means in the log's header."),
+  about: (log) => {
+    const dotted = log.means_known ? "; the dotted lines are the arms' true means from the log's header" : "";
+    const indices = "The index by which the policy ranks each arm, averaged over the decisions of a step of time; it pulls the arm with the largest. Below: what closed pulls paid on average";
+    const none = "The log has no indices of the policy (log with --log-detail indices to see them). Shown instead: what closed pulls paid on average";
+    return `${log.indices ? indices : none}${dotted}.${belowMeans(log)}`;
+  },
   missing: (log) => (log.only_pulls && !log.indices ? "The log holds only the pulls, without indices: nothing is known about what the policy believed." : null),
   panels: (log) => {
     const found = [];
     if (page.logs.some((one) => one.indices)) {
-      found.push(perArmSpec("Index of each arm", "indices", "this log has no indices", middleRange));
+      found.push(perArmSpec(`Index of each arm (${log.index_unit})`, "indices", "this log has no indices", middleRange));
     }
     return log.only_pulls ? found : [...found, meanSpec(log)];
   },
   table: (log) => ({
     head: [`until ${log.unit || "time"}`, ...log.arms.flatMap((name) => [`${name}: closed pulls`, "mean", "±", ...(log.indices ? ["index"] : [])])],
-    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => { const [mean, reach] = closedMean(log, arm, b); return [short(log.total("count.closed", arm)[b]), short(mean), short(reach), ...(log.indices ? [short(valueAt(log, "indices", arm, b - 1))] : [])]; })]),
+    rows: sampleEdges(log).map((b) => [short(log.edge(b)), ...log.arms.flatMap((_, arm) => {
+      const [mean, reach] = closedMean(log, arm, b), index = log.indices ? [short(valueAt(log, "indices", arm, b - 1))] : [];
+      return [short(log.total("count.closed", arm)[b]), short(mean), short(reach), ...index];
+    })]),
   }),
 };
 
@@ -258,7 +332,7 @@ const regretFigure = {
       const found = parting(log);
       if (found) panel.line([[found.time, panel.low], [found.time, panel.high]], colour, { dash: [4, 3], width: 1.2 });
     }),
-    tip: (panel, time) => [[`at ${short(time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
+    tip: (panel, time) => [[`at ${timeText(panel.log, time)}`], ...page.logs.map((log, number) => [`${log.label}: ${short(log.regret()[log.bin(time) + 1])}`, logColour(number)])],
     label: () => page.logs.map((log) => `${log.label}: ${short(log.regret()[log.time.bins])}`).join(", "),
   }],
   table: () => ({

@@ -95,6 +95,21 @@ function short(value) {
   return size !== 0 && size < 0.001 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
+// A time as a date, with the time of day if it is not midnight or `exact` asks for it; only for logs with a calendar.
+function dateText(log, time, exact = false) {
+  const found = new Date(log.calendar.start + time * log.calendar.unit);
+  if (Number.isNaN(found.getTime())) return "–";
+  const text = found.toISOString(), [day, clock] = text.split("T");
+  return exact || !clock.startsWith("00:00") ? `${day} ${clock.slice(0, 5)}` : day;
+}
+// A time, or a stretch of time, in words: as a number, and as dates where the log knows them.
+function timeText(log, time) {
+  return `${log.unit || "time"} ${short(time)}${log.calendar ? ` (${dateText(log, time, true)})` : ""}`;
+}
+function stretchText(log, from, to) {
+  return `${log.unit || "time"} ${short(from)} to ${short(to)}${log.calendar ? ` (${dateText(log, from, true)} to ${dateText(log, to, true)})` : ""}`;
+}
+
 // A number of things, in words.
 function counted(number, word) {
   return `${number.toLocaleString("en")} ${number === 1 ? word : plural(word)}`;

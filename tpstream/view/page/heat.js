@@ -116,9 +116,9 @@ function heatSpec(by, height) {
       if (!axes) return [["no part arrived"]];
       const column = Math.floor((time - axes.origin) / axes.width), row = Math.floor(age / axes.height);
       if (column < 0 || row < 0 || column >= axes.columns || row >= axes.rows) return [["no pull here"]];
-      const at = (width, place, origin = 0) => `${short(origin + place * width)} to ${short(origin + (place + 1) * width)}`;
+      const made = axes.origin + column * axes.width;
       return [
-        [`pulls of ${log.unit || "time"} ${at(axes.width, column, axes.origin)}`], [`${by} ${at(axes.height, row)}`],
+        [`pulls of ${stretchText(log, made, made + axes.width)}`], [`${by} ${short(row * axes.height)} to ${short((row + 1) * axes.height)}`],
         [`${short(cellValue(log, by, "parts", column, row))} parts per pull`], [`${short(cellValue(log, by, "reward", column, row))} ${log.reward} per pull`],
       ];
     },
@@ -127,13 +127,22 @@ function heatSpec(by, height) {
 }
 const heat = {
   id: "heat", title: "When the parts of a pull arrive",
-  about: (log) => `Across: when a pull was made. Up: how long after that its parts arrived${log.heats.delay ? "; in the lower figure, how much later than they were due" : ""}. The darker a cell (brighter on a dark page), the more ${heatChoice.shows === "parts" ? "parts" : log.reward} arrived for each pull. Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${log.heats.age?.layers === 1 && log.arms.length > 1 ? " With this many arms, all arms are shown together." : ""}`,
+  about: (log) => {
+    const delays = log.heats.delay ? "; in the lower figure, how much later than they were due" : "";
+    const together = log.heats.age?.layers === 1 && log.arms.length > 1 ? " With this many arms, all arms are shown together." : "";
+    return [
+      `Across: when a pull was made. Up: how long after that its parts arrived${delays}.`,
+      `The darker a cell (brighter on a dark page), the more ${heatChoice.shows === "parts" ? "parts" : log.reward} arrived for each pull.`,
+      `Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${together}`,
+    ].join(" ");
+  },
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: when parts arrived is not known." : log.heats.age ? null : "No part arrived in this log."),
   choices: () => [["shows", "parts", "parts per pull"], ["shows", "reward", "reward per pull"]],
   panels: () => [heatSpec("age", 290), ...(page.logs.some((log) => log.heats.delay) ? [heatSpec("delay", 220)] : [])],
   // Ages at which parts arrived, over all pulls in view.
   table: (log) => {
-    const axes = log.heats.age, first = Math.max(0, Math.floor((state.from - axes.origin) / axes.width)), last = Math.min(axes.columns, Math.ceil((state.to - axes.origin) / axes.width)), step = Math.ceil(axes.rows / 12);
+    const axes = log.heats.age, place = (time) => (time - axes.origin) / axes.width, step = Math.ceil(axes.rows / 12);
+    const first = Math.max(0, Math.floor(place(state.from))), last = Math.min(axes.columns, Math.ceil(place(state.to)));
     const counts = log.array("age.counts"), names = axes.layers === 1 ? ["all arms"] : log.arms, rows = [];
     for (let low = 0; low < axes.rows; low += step) {
       const cells = [`${short(low * axes.height)} to ${short(Math.min(low + step, axes.rows) * axes.height)}`];

@@ -15,7 +15,11 @@ function progressText(told) {
 function statusText(told) {
   if (told.follows && told.status === "running" && !told.done) return "Reading the log …";
   if (told.follows && told.status === "running") return told.quiet > 10 ? `The log is not complete, and nothing was written to it for ${clock(told.quiet)} minutes.` : "The log is being written";
-  const words = { complete: "The log is complete: its run has ended.", running: told.stopping ? "Stopping …" : "Running", finished: "The run has ended: all of it is done.", stopped: "The run has ended: it was stopped from this page. What was done is kept.", interrupted: "The run has ended: it was interrupted.", failed: "The run has ended: it failed. The terminal says why." };
+  const words = {
+    complete: "The log is complete: its run has ended.", running: told.stopping ? "Stopping …" : "Running",
+    finished: "The run has ended: all of it is done.", stopped: "The run has ended: it was stopped from this page. What was done is kept.",
+    interrupted: "The run has ended: it was interrupted.", failed: "The run has ended: it failed. The terminal says why.",
+  };
   return words[told.status] || told.status;
 }
 // A mean with its interval, as the tables of the command print it.
@@ -25,16 +29,24 @@ function estimateText(one) {
   return one.interval ? `${text(one.mean)} (${text(one.interval[0])} to ${text(one.interval[1])})` : `${text(one.mean)} (one run: no interval)`;
 }
 function estimateTable(told) {
-  const names = [...new Set(told.estimates.flatMap((one) => Object.keys(one)))].filter((name) => name !== "policy" && name !== "runs");
+  const heading = (name) => `${name} (95 % interval)`;
+  const names = [...new Set(told.estimates.flatMap((one) => Object.keys(one)))].filter((name) => !["policy", "label", "runs"].includes(name));
+  if (told.estimates.some((one) => one.label !== one.policy)) {
+    const rows = told.estimates.map((one) => [one.label, one.runs.toLocaleString("en"), ...names.map((name) => estimateText(one[name]))]);
+    return { head: ["design, setting or policy", "finished runs", ...names.map(heading)], rows };
+  }
   const policies = [...new Set([...told.runs.map((one) => one.policy), ...told.estimates.map((one) => one.policy)])];
   const rows = policies.map((policy) => {
     const finished = told.estimates.find((one) => one.policy === policy), now = told.runs.find((one) => one.policy === policy);
-    return [policy, ...(told.follows ? [] : [finished ? finished.runs.toLocaleString("en") : "0"]), ...names.map((name) => estimateText(finished && finished[name])), now ? `${now.run}, round ${now.round.toLocaleString("en")}` : "–", now ? short(now.regret) : "–"];
+    const estimates = names.map((name) => estimateText(finished && finished[name]));
+    const last = now ? [`${now.run}, round ${now.round.toLocaleString("en")}`, short(now.regret)] : ["–", "–"];
+    return [policy, ...(told.follows ? [] : [finished ? finished.runs.toLocaleString("en") : "0"]), ...estimates, ...last];
   });
-  return { head: ["policy", ...(told.follows ? [] : ["finished runs"]), ...names.map((name) => `${name} (95 % interval)`), "last run heard of", "its regret so far"], rows };
+  return { head: ["policy", ...(told.follows ? [] : ["finished runs"]), ...names.map(heading), "last run heard of", "its regret so far"], rows };
 }
 function buildLive() {
-  const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" }), status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
+  const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" });
+  const status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
   const stop = element("button", { type: "button", id: "stop", hidden: "", onclick: () => {
     stop.disabled = true;
     fetch("/stop", { method: "POST", headers: { "X-Token": live.token }, body: "" }).catch(() => {});
@@ -56,7 +68,10 @@ function buildLive() {
 }
 // What decides which figures there are; if it changes, all are made anew.
 function shapeOf(logs) {
-  return JSON.stringify(logs.map((log) => [log.policy, log.arms, Object.keys(log.heats), log.indices, log.probabilities, log.sampled, log.only_pulls, log.pulls > 0, log.events > 0, log.looks.length > 0, log.all("count.late") > 0, log.all("count.lost") > 0]));
+  return JSON.stringify(logs.map((log) => [
+    log.policy, log.arms, Object.keys(log.heats), log.indices, log.probabilities, log.sampled, log.only_pulls, log.pulls > 0,
+    log.events > 0, log.looks.length > 0, log.all("count.late") > 0, log.all("count.lost") > 0,
+  ]));
 }
 async function takePicture({ policy, run, text }) {
   const { logs: [fresh], colours } = await unpack(text), old = live.logs.get(policy);
@@ -92,6 +107,10 @@ async function startLive() {
   stream.addEventListener("error", () => {
     if (live.ended) return;
     stream.close();
-    last.then(() => { byId("status").textContent = "The run has ended, or was killed: the command that showed it does not answer any more."; byId("stop").hidden = true; document.documentElement.dataset.status = "lost"; });
+    last.then(() => {
+      byId("status").textContent = "The run has ended, or was killed: the command that showed it does not answer any more.";
+      byId("stop").hidden = true;
+      document.documentElement.dataset.status = "lost";
+    });
   });
 }

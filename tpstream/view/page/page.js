@@ -92,8 +92,11 @@ function buildFigure(figure) {
     section.append(element("div", { class: "choices" }, ...buttons));
   }
   section.append(rows);
-  for (const log of logs.filter((one) => !(figure.missing && figure.missing(one)))) section.append(lazyTable(logs.length > 1 ? `Table: ${log.label}` : "Table", () => fillTable(figure.table(log))));
-  for (const log of figure.extra ? logs.filter((one) => figure.extra(one)) : []) section.append(lazyTable(`${figure.extra(log)[0]}${logs.length > 1 ? `: ${log.label}` : ""}`, () => fillTable(figure.extra(log)[1])));
+  const titled = (title, log) => `${title}${logs.length > 1 ? `: ${log.label}` : ""}`;
+  for (const log of logs.filter((one) => !(figure.missing && figure.missing(one)))) section.append(lazyTable(titled("Table", log), () => fillTable(figure.table(log))));
+  for (const log of figure.extra ? logs.filter((one) => figure.extra(one)) : []) {
+    section.append(lazyTable(titled(figure.extra(log)[0], log), () => fillTable(figure.extra(log)[1])));
+  }
   byId("main").append(section);
 }
 function buildPull() {
@@ -101,15 +104,21 @@ function buildPull() {
   const step = (by) => () => stepPull(by);
   const before = element("button", { type: "button", onclick: step(-1) }, "← previous"), after = element("button", { type: "button", onclick: step(1) }, "next →");
   const head = element("div", { class: "head" }, element("h2", {}, "One pull's life"), element("div", { class: "choices" }, before, after, saveButtons({ id: "pull", title: "One pull's life" }, [panel])));
-  const about = element("p", { class: "quiet" }, "Bars are parts at the time of their arrival: in the arm's colour if credited, red if too late; crosses are lost parts. Click a figure above, or type a number into the search, to see another pull.");
-  byId("main").append(element("section", { id: "pull" }, head, about, words, panel.node, decision, lazyTable("Table of the parts", () => fillTable(current() ? partTable(current()) : { head: [], rows: [] }))));
+  const about = element("p", { class: "quiet" }, "Bars are parts at the time of their arrival: in the arm's colour if credited, red if too late; those that arrive together are stacked, and crosses are lost parts. Click a figure above, or type a number into the search, to see another pull.");
+  const parts = lazyTable("Table of the parts", () => fillTable(current() ? partTable(current()) : { head: [], rows: [] }));
+  byId("main").append(element("section", { id: "pull" }, head, about, words, panel.node, decision, parts));
   updates.push(() => {
     const one = current();
     if (one) panel.log = one.log;
-    words.replaceChildren(...(one ? (one.known ? story(one) : [`Pull ${one.pull.toLocaleString("en")} is not in this page${page.live ? ", which holds a sample of them." : `, which lists one pull in ${one.log.step}. Make the page again with --pull ${one.pull}.`}`]) : ["This log has no pull."]).map((text) => element("p", {}, text)));
+    panel.node.firstChild.textContent = life.name(panel.log);
+    words.replaceChildren(...(!one ? ["This log has no pull."] : one.known ? story(one) : [unknownPull(one)]).map((text) => element("p", {}, text)));
     const table = one && one.known ? decisionTable(one) : null;
     decision.replaceChildren(...(table ? [fillTable(table)] : []));
   });
+}
+function unknownPull(one) {
+  const why = page.live ? ", which holds a sample of them." : `, which lists one pull in ${one.log.step}. Make the page again with --pull ${one.pull}.`;
+  return `Pull ${one.pull.toLocaleString("en")} is not in this page${why}`;
 }
 function stepPull(by) {
   if (!state.pull) return;
@@ -171,9 +180,15 @@ function build() {
   buildAbout();
   buildArms();
   if (page.logs.every((log) => !log.events)) byId("main").append(element("p", {}, "There is no event in this log, so there is nothing to draw."));
-  else for (const figure of [...(page.logs.length > 1 && page.logs.every((log) => log.means_known) ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
+  else {
+    const compared = page.logs.length > 1 && page.logs.every((log) => log.means_known);
+    for (const figure of [...(compared ? [regretFigure] : []), reward, allocation, heat, belief]) buildFigure(figure);
+  }
   if (page.logs.some((log) => log.pulls)) buildPull();
-  updates.push(() => { byId("range").textContent = `${page.logs[0].unit || "time"} ${short(state.from)} to ${short(state.to)}${state.from === state.begin && state.to === state.end ? " (everything)" : ""}${state.arm === null ? "" : `, only ${state.arm}`}`; });
+  updates.push(() => {
+    const whole = state.from === state.begin && state.to === state.end ? " (everything)" : "", only = state.arm === null ? "" : `, only ${state.arm}`;
+    byId("range").textContent = `${stretchText(page.logs[0], state.from, state.to)}${whole}${only}`;
+  });
   byId("tools").hidden = false;
 }
 function choosePull() {

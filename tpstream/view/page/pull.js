@@ -20,30 +20,53 @@ function current() {
   return state.pull ? { ...state.pull, log: page.logs[state.pull.log] } : null;
 }
 
+// Bars of parts, [left, width, [[part, from, to], ...]]: what arrives at the same time, or within the width of a bar, is stacked.
+function stacks(panel, parts) {
+  const wide = Math.max(1.5, Math.min(9, (panel.width / Math.max(parts.length, 1)) * 0.6)), found = [];
+  const paid = parts.filter(({ kind }) => kind === 1 || kind === 3).sort((a, b) => a.age - b.age);
+  for (const part of paid) {
+    const x = panel.x(current().time + part.age), last = found[found.length - 1];
+    const bar = last && x - last.middle < wide ? last : { middle: x, up: 0, down: 0, pieces: [] };
+    if (bar !== last) found.push(bar);
+    const side = part.value < 0 ? "down" : "up", from = bar[side];
+    bar[side] += part.value;
+    bar.pieces.push([part, from, bar[side]]);
+  }
+  return { wide, bars: found };
+}
+function drawStacks(panel, parts, colour) {
+  const { ink, colours } = panel, { wide, bars } = stacks(panel, parts);
+  for (const { middle, pieces } of bars) {
+    for (const [{ kind }, from, to] of pieces) {
+      const top = Math.min(panel.y(from), panel.y(to)), tall = Math.abs(panel.y(from) - panel.y(to)), gap = tall > 4 && pieces.length > 1 ? 1 : 0;
+      ink.fillStyle = kind === 1 ? colour : colours.late;
+      ink.fillRect(middle - wide / 2, from === to ? top - 1 : top, wide, Math.max(tall - gap, from === to || pieces.length === 1 ? 2 : 0));
+    }
+  }
+}
+
 const life = {
   title: "A pull's parts over time", height: 190, fixed: true,
+  name: (log) => `A pull's parts over time (${log.reward})`,
   times: () => {
     const one = current();
     if (!one || one.place === undefined) return [0, 1];
     const last = Math.max(...partsOf(one.log, one.place).map((part) => part.age), one.log.span > 1 ? 1 : 0.5);
     return [one.time - last * 0.02, one.time + last * 1.04];
   },
-  range: () => {
+  range: (panel) => {
     const one = current();
-    return one && one.place !== undefined ? extent([partsOf(one.log, one.place).filter((part) => part.kind !== 2).map((part) => part.value)]) : [0, 1];
+    if (!one || one.place === undefined) return [0, 1];
+    return extent(stacks(panel, partsOf(one.log, one.place)).bars.map(({ up, down }) => [down, up]));
   },
   draw: (panel) => {
     const one = current();
     if (!one || one.place === undefined) { panel.say(one && one.known ? "its parts are not in this page" : "no pull is chosen"); return; }
     const { ink, colours } = panel, colour = colourOf(one.log.arms[one.arm], colours.dark), parts = partsOf(one.log, one.place);
-    const wide = Math.max(1.5, Math.min(9, (panel.width / Math.max(parts.length, 1)) * 0.6));
-    for (const { kind, age, value } of parts) {
+    drawStacks(panel, parts, colour);
+    for (const { kind, age } of parts.filter((part) => part.kind !== 1 && part.kind !== 3)) {
       const x = panel.x(one.time + age), zero = panel.y(0);
-      if (kind === 1 || kind === 3) {
-        ink.fillStyle = kind === 1 ? colour : colours.late;
-        const y = panel.y(value);
-        ink.fillRect(x - wide / 2, Math.min(y, zero) - (value === 0 ? 1 : 0), wide, Math.max(Math.abs(zero - y), 2));
-      } else if (kind === 4) {
+      if (kind === 4) {
         ink.strokeStyle = colours.late; ink.lineWidth = 1.5;
         ink.beginPath(); ink.moveTo(x - 4, zero - 12); ink.lineTo(x + 4, zero - 4); ink.moveTo(x + 4, zero - 12); ink.lineTo(x - 4, zero - 4); ink.stroke();
       } else {
@@ -65,10 +88,12 @@ function amount(log, value) {
 }
 // The story in sentences.
 function story(one) {
-  const { log } = one, time = `${log.unit || "time"} ${short(one.time)}`, name = log.arms[one.arm];
+  const { log } = one, time = timeText(log, one.time), name = log.arms[one.arm];
   const found = [`Pull ${one.pull.toLocaleString("en")}${page.logs.length > 1 ? ` of “${log.label}”` : ""}, made at ${time}: arm “${name}”.`];
   if (one.place === undefined) {
-    if (!log.only_pulls) found.push(`It was credited with ${amount(log, one.paid)} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${one.late ? `; ${counted(one.late, "part")} came too late` : ""}. Its parts are not in this page: make the page again with --pull ${one.pull}.`);
+    const late = one.late ? `; ${counted(one.late, "part")} came too late` : "";
+    const credited = `It was credited with ${amount(log, one.paid)} in ${counted(one.parts, "part")}, the last ${short(one.last)} after the pull${late}.`;
+    if (!log.only_pulls) found.push(`${credited} Its parts are not in this page: make the page again with --pull ${one.pull}.`);
     return found;
   }
   const parts = partsOf(log, one.place), of = (kind) => parts.filter((part) => part.kind === kind), paid = of(1);
@@ -100,5 +125,6 @@ function decisionTable(one) {
 }
 function partTable(one) {
   if (one.place === undefined) return { head: [], rows: [] };
-  return { head: ["part", "what happened", "time", "age", one.log.reward], rows: partsOf(one.log, one.place).map((part) => [part.part || "–", KINDS[part.kind], short(one.time + part.age), short(part.age), part.kind === 4 ? "–" : short(part.value)]) };
+  const row = (part) => [part.part || "–", KINDS[part.kind], short(one.time + part.age), short(part.age), part.kind === 4 ? "–" : short(part.value)];
+  return { head: ["part", "what happened", "time", "age", one.log.reward], rows: partsOf(one.log, one.place).map(row) };
 }

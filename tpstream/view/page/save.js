@@ -29,7 +29,10 @@ class SvgInk {
     this.parts.push(`<${name}${Object.entries(given).map(([key, value]) => ` ${key}="${escaped(value)}"`).join("")}>${inside}</${name}>`);
   }
   fill() { this.add("path", { d: this.path, fill: this.fillStyle }); }
-  stroke() { if (this.path) this.add("path", { d: this.path, fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth, "stroke-linejoin": "round", ...(this.dash.length ? { "stroke-dasharray": this.dash.join(" ") } : {}) }); }
+  stroke() {
+    const dash = this.dash.length ? { "stroke-dasharray": this.dash.join(" ") } : {};
+    if (this.path) this.add("path", { d: this.path, fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth, "stroke-linejoin": "round", ...dash });
+  }
   fillRect(x, y, width, height) { this.add("rect", { x: round(x), y: round(y), width: round(width), height: round(height), fill: this.fillStyle }); }
   strokeRect(x, y, width, height) { this.add("rect", { x: round(x), y: round(y), width: round(width), height: round(height), fill: "none", stroke: this.strokeStyle, "stroke-width": this.lineWidth }); }
   measureText(text) { this.measure.font = this.font; return this.measure.measureText(text); }
@@ -93,5 +96,6 @@ async function savePicture(figure, own, form) {
   redraw(); // the panels remember the ink and the width with which they were drawn last
 }
 function saveButtons(figure, own) {
-  return element("span", { class: "choices" }, ...["png", "svg"].map((form) => element("button", { type: "button", title: `Save this picture as ${form.toUpperCase()}`, onclick: () => savePicture(figure, own, form) }, `save ${form.toUpperCase()}`)));
+  const button = (form, name) => element("button", { type: "button", title: `Save this picture as ${name}`, onclick: () => savePicture(figure, own, form) }, `save ${name}`);
+  return element("span", { class: "choices" }, ...["png", "svg"].map((form) => button(form, form.toUpperCase())));
 }

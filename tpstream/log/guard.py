@@ -1,0 +1,156 @@
+"""Where the bytes of a log become data that others trust: what decoding gives is looked at once, for all who read it.
+
+- What decoding raises is damage to the file, and told as such.
+- The bytes of a log that tells its SHA-256 are compared with it, whatever its events are read for.
+- Columns have the types of the schema in arrays of one kind, so that compiled code is compiled once, and have as many
+  rows as there are events or pulls. An optional column is there for all batches or for none; where the header says
+  which ones there are, those.
+- Arms, parts, pulls and times are in their ranges for whoever asks for columns that can be `counted`. Those who look at
+  every event by the rules of a log read the others, since they can say more about what is wrong.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpstream.log.formats import FormatReader, WholenessCheck, damage_told
+from tpstream.log.schema import Header
+from tpstream.model.errors import LogError
+from tpstream.model.events import COLUMN, NO_PULL, PULL, WORLD_COLUMNS, Column, Columns, schema_array
+from tpstream.model.limits import LARGEST
+
+Rows = NDArray[Any]
+
+
+def guarded(reader: FormatReader, path: Path) -> FormatReader:
+    """The same reader, of whose batches nothing has to be feared but what events say."""
+    guard = _Guard(reader, path)
+    return replace(reader, batches=guard.batches, verify=guard.verify)
+
+
+class _Guard:
+    """Stands between a reader and those who read."""
+
+    def __init__(self, reader: FormatReader, path: Path) -> None:
+        self._reader, self._path = reader, path
+        self._found_whole = False
+
+    def batches(self, names: Sequence[str]) -> Iterator[Columns]:
+        """The columns of these names, batch by batch."""
+        check, fitting = self._begin(), Fitting(self._reader.header, self._path, names)
+        try:
+            with damage_told(self._path):
+                yield from map(fitting.fit, self._reader.batches(names))
+            # Not before: whoever looks at the events has more to say about a damaged one.
+            self._finish(check)
+        finally:
+            if check is not None:
+                check.give_up()
+
+    def verify(self) -> None:
+        """Raise LogError if the file is not as it was written, by the SHA-256 in its end marker; looked at once."""
+        self._finish(self._begin())
+
+    def _begin(self) -> WholenessCheck | None:
+        """A check of the file that begins now; None if there is nothing to compare, or it was found to be whole."""
+        if self._reader.sha256 is None or self._found_whole:
+            return None
+        return WholenessCheck(self._path, self._reader.sha256)
+
+    def _finish(self, check: WholenessCheck | None) -> None:
+        if check is not None:
+            check.finish()
+            self._found_whole = True
+
+
+class Fitting:
+    """Fits the consecutive batches of a log to the schema and to each other.
+
+    Parameters
+    ----------
+    header
+        Of the log.
+    path
+        Its file, for errors.
+    names
+        The columns that are read.
+    """
+
+    def __init__(self, header: Header, path: Path, names: Sequence[str]) -> None:
+        self._path, self._arms = path, len(header.arms)
+        # A log of which nobody said what it must have may still have optional columns, as its first rows show.
+        self._has: dict[str, bool] = {name: name in header.world_columns for name in WORLD_COLUMNS}
+        if header.decider is not None and header.detail != "all":
+            self._has["probability"] = "probabilities" in header.detail  # a policy may be changed for one without
+        if header.detail == "pulls":
+            del self._has["shown"]
+        self._stated = frozenset(self._has)
+        self._names = [name for name in names if not COLUMN[name].outside or self._has[name]]
+
+    def fit(self, batch: Columns) -> Columns:
+        """The columns of one batch."""
+        pulls = int(np.count_nonzero(batch["kind"] == PULL)) if "kind" in batch else None
+        events = next((len(rows) for name, rows in batch.items() if not COLUMN[name].per_pull), 0)
+        fitted: Columns = {}
+        for column in (COLUMN[name] for name in self._names):
+            count = pulls if column.per_pull else events
+            rows = batch.get(column.name)
+            if column.optional and count is not None:
+                rows = self._optional(column, rows, count)
+            if rows is None:
+                continue
+            if count is not None and rows.shape != ((count, self._arms) if column.per_arm else (count,)):
+                raise LogError(
+                    f"{self._path}: {len(rows)} of {count} {'pulls' if column.per_pull else 'events'} have "
+                    f"{column.name}; give them for all or for none"
+                )
+            fitted[column.name] = schema_array(rows, column)
+        return fitted
+
+    def _optional(self, column: Column, rows: Rows | None, count: int) -> Rows | None:
+        """The rows of an optional column: those that are there, or what stands for them; None if the log has none."""
+        name, there = column.name, self._has.get(column.name)
+        if not count:
+            return column.empty(0, self._arms) if there else None
+        if there is None:
+            self._has[name] = there = rows is not None
+        if there == (rows is not None):
+            return rows
+        if there and column.nullable:
+            return column.missing(count)
+        if name in self._stated:
+            says = (
+                "has no column {}, which the header needs" if there else "has a column {}, of which the header says {}"
+            )
+            raise LogError(f"{self._path}: {says.format(name, 'nothing')}")
+        which = "pulls" if column.per_pull else "events"
+        raise LogError(f"{self._path}: {name} are given for some {which} and not for others; give them for all or none")
+
+
+def counted(reader: FormatReader, path: Path, names: Sequence[str]) -> Iterator[Columns]:
+    """The columns of these names, "kind" among them, if their numbers can be counted with: else LogError.
+
+    Arms and parts are those of the header, pulls were made before, times and values are finite.
+    """
+    header, made = reader.header, 0
+    for columns in reader.batches(names):
+        of_pulls = columns["kind"] < NO_PULL  # others are of no pull
+        made += int(np.count_nonzero(columns["kind"] == PULL))
+        last = {"arm": len(header.arms) - 1, "part": header.span, "pull": min(made, header.horizon)}
+        for name, first in (("arm", 0), ("part", 0), ("pull", 1)):
+            rows = columns.get(name)
+            numbers = rows if rows is None or of_pulls.all() else rows[of_pulls]
+            if numbers is not None and len(numbers) and not first <= numbers.min() <= numbers.max() <= last[name]:
+                article = "an" if name == "arm" else "a"
+                raise LogError(
+                    f"{path}: {article} {name} is outside of {first} to {last[name]}; `tpstream check` says where"
+                )
+        if "time" in columns and not (np.abs(columns["time"]) <= LARGEST).all():
+            raise LogError(f"{path}: a time is not between {-LARGEST:g} and {LARGEST:g}; `tpstream check` says where")
+        if "value" in columns and np.isinf(columns["value"]).any():
+            raise LogError(f"{path}: a value is infinite; `tpstream check` says where")
+        yield columns
