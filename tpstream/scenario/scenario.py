@@ -455,8 +455,7 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         """
         requests = request_policies(self.policies, policies)
         choices = [one.choose(self.problem(), self._folder) for one in requests]
-        dropouts = None if self.trial is None else self.trial.dropouts
-        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit, dropouts)
+        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit, self.design())
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *type(self).model_fields})
