@@ -13,8 +13,10 @@ from tpstream.model.errors import PolicyError, ScenarioError
 from tpstream.model.events import Events, Kind
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem, Purpose, open_stream
-from tpstream.policies.base import Parameters, PythonPolicy, SharedPolicy
+from tpstream.policies.base import Parameters, PolicyForm, PythonPolicy, SharedPolicy
 from tpstream.policies.path_prior import PathPrior, default_prior
+from tpstream.replay.rerun import Rerun
+from tpstream.scenario.policy_choice import PolicyChoice
 
 KEYS: dict[str, Any] = {
     "name": "responses",
@@ -262,6 +264,15 @@ def test_python_policies_hear_the_same(
     np.testing.assert_allclose(made[0].late, np.array(scale)[parts] * late["value"] + np.array(shift)[parts])
     assert made[0].problem.maxima.tolist() == pytest.approx(scenario.problem().heard().maxima.tolist(), nan_ok=True)
     assert replay(tmp_path / "run.jsonl", OBJECT).equal
+
+
+@pytest.mark.parametrize("policy", [HEARING, OBJECT])
+def test_a_rerun_hears_what_the_run_heard(policy: PolicyForm, tmp_path: Path) -> None:
+    """With the same random numbers the patients of a log are assigned as they were, drop-outs left out."""
+    path = tmp_path / "run.jsonl"
+    run = simulate(trial(endpoint="last").with_(window=4.5), policy, engine="simpy", log=path, seed=2)
+    rerun = Rerun(PolicyChoice(policy.name, policy, Parameters()), read_log(path))
+    assert rerun.assign(open_stream(2, 0, Purpose.POLICY)).tolist() == run.arms.tolist()
 
 
 PRIOR = PathPrior(

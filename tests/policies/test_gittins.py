@@ -7,7 +7,8 @@ from tpstream.model.arrays import Ints
 from tpstream.model.numba_support import JIT_IS_OFF
 from tpstream.model.world import Problem
 from tpstream.policies import gittins_table as tables
-from tpstream.policies.gittins import GittinsParameters, index, init, on_closed
+from tpstream.policies.closed_pulls import count_successes
+from tpstream.policies.gittins import GittinsParameters, index, init
 from tpstream.policies.gittins_table import MOST, gittins_table
 
 UNIFORM = (1.0, 1.0)
@@ -102,7 +103,7 @@ def test_beyond_the_table() -> None:
     state = init(problem, GittinsParameters(discount=0.9))._replace(rows=11)  # as if it ended after ten pulls
     table = gittins_table(0.9, UNIFORM, 10)
     for n in range(1, 41):
-        on_closed(state, 0, 0, float(n % 2))
+        count_successes(state, 0, 0, float(n % 2))
         s, mean = (n + 1) // 2, (1 + (n + 1) // 2) / (2 + n)
         last = np.interp(mean * 12 - 1, np.arange(11), table[55:66]) * 12 / (2 + n)
         assert index(state, 0) == pytest.approx(mean + (table[n * (n + 1) // 2 + s] if n <= 10 else last), rel=1e-12)

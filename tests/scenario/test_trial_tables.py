@@ -120,7 +120,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "late information": ({"looks": {"at": "information", "values": [1.1]}}, "trial.looks.values: 1.1 is after the end"),
     "late random time": (
         {"looks": {"at": "time", "values": [100000]}, "arrivals": {"kind": "poisson", "rate": 5.0}},
-        "trial.looks.values: 100000 is after the end of the trial (when the last endpoint is due, at the latest in 20",
+        "trial.looks.values: 100000 is after the end of the trial (3 times the largest of when the last endpoint",
     ),
     "fisher of halves": (
         {"endpoint": None, "weights": [0, 0, 0.5, 0.5], "rules": [SUPERIOR | {"method": "fisher"}]},
@@ -292,6 +292,14 @@ def test_a_bad_design_gets_a_line(case: str) -> None:
         changed(trial, **arrivals)
     assert str(caught.value).startswith(complaint)
     assert "\n" not in str(caught.value)
+
+
+def test_a_look_that_is_hardly_ever_held_is_warned_of() -> None:
+    """It comes after the last endpoint of a drawn trial, though not long after."""
+    poisson = {"kind": "poisson", "rate": 5.0}
+    (warning,) = changed({"looks": {"at": "time", "values": [50, 100, 120]}}, arrivals=poisson).warnings(["uniform"])
+    assert warning.startswith("looks at 100, 120 are not held in a trial that is over by then")
+    assert changed({"looks": {"at": "time", "values": [50]}}, arrivals=poisson).warnings(["uniform"]) == []
 
 
 def test_designs_that_are_just_possible() -> None:

@@ -147,8 +147,10 @@ def show_designs(
         differences = rows.difference_rows(result)
         if differences:
             print_table(differences, title="estimates of differences to the control, with everything known")
-        stops = rows.stop_rows(result)
+        stops = rows.stop_rows(result, intervals=False)
         if stops:
-            print_table(stops, title="stops at looks, what incomplete data do, and errors with everything known")
+            print_table(stops, title="how often a rule ends the trial, and at which look")
+            incomplete = rows.incomplete_rows(result)
+            print_table(incomplete, title="what incomplete data do, and errors with everything known")
         print_table(rows.benefit_rows(result), title="what the patients get")
     show_places(output, figure, out, report)

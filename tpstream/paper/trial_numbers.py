@@ -69,7 +69,7 @@ def write_validation(validation: Validation, path: Path) -> Path:
     counts = {"agree": int(found["agrees"].sum()), "all": len(found)}
     lines = [TITLE.format(trials=f"{trials:,}", fewer=f"{max(trials // FEWER, 2):,}", near=NEAR, **counts)]
     if found["known"].any():
-        ours = {row.what: shown(row.ours, row.error) for row in found.itertuples()}
+        ours = {row["what"]: shown(row["ours"], row["error"]) for row in found.to_dict("records")}
         lines.append(KNOWN.format(**{key: ours.get(what, "not in this table") for key, what in KNOWN_OURS.items()}))
     for table, rows in found.groupby("table", sort=False):
         lines += [f"## {table}", "", HEAD]

@@ -8,19 +8,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field, PositiveFloat
+from pydantic import PositiveFloat
 
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import IndexParameters, SharedPolicy
-from tpstream.policies.index import add, close_indices, largest, total
+from tpstream.policies.base import IndexParameters
+from tpstream.policies.closed_pulls import PRIOR, closed_policy, count_successes, success_fields
+from tpstream.policies.index import close_indices, largest, total
 
 
 class BetaUcbParameters(IndexParameters):
     """Parameters: the prior, and how ties are broken."""
 
-    prior: tuple[PositiveFloat, PositiveFloat] = Field((1.0, 1.0), description="a and b of the prior of each arm")
+    prior: tuple[PositiveFloat, PositiveFloat] = PRIOR
 
 
 class BetaUcbState(NamedTuple):
@@ -37,22 +38,7 @@ class BetaUcbState(NamedTuple):
 
 def init(problem: Problem, parameters: BetaUcbParameters) -> BetaUcbState:
     """The state before the first round: no pulls."""
-    return BetaUcbState(
-        maxima=problem.maxima,
-        random_ties=parameters.ties == "random",
-        indices=np.zeros(problem.arms),
-        open_arms=np.ones(problem.arms, dtype=np.bool_),
-        prior=np.array(parameters.prior),
-        closed=np.zeros(problem.arms, dtype=np.int64),
-        sums=np.zeros((problem.arms, 2)),
-    )
-
-
-@compiled
-def on_closed(state: BetaUcbState, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
-    """Count a pull; a part that was lost counts as zero."""
-    state.closed[arm] += 1
-    add(state.sums, arm, credited / state.maxima[arm])
+    return BetaUcbState(**success_fields(problem, parameters))
 
 
 @compiled
@@ -73,13 +59,4 @@ def decide(state: BetaUcbState, round: int, stream: np.random.Generator) -> int:
     return largest(state.indices, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
-    name="beta-ucb",
-    parameters=BetaUcbParameters,
-    init=init,
-    decide=decide,
-    on_closed=on_closed,
-    lost_as_zero=True,
-    needs_maxima=True,
-    needs_positive=True,
-)
+POLICY = closed_policy("beta-ucb", BetaUcbParameters, init, decide, count_successes)

@@ -1,6 +1,8 @@
-"""What the classical indices on closed pulls share: counts, sums and squared deviations of these, and how they start.
+"""What indices on closed pulls share: the classical ones, and those on successes and failures with a Beta prior.
 
-A pull that is closed counts with what it was credited with; a part that was lost or came late is not in that sum.
+A pull that is closed counts with what it was credited with; a part that was lost or came late is not in that sum. The
+classical indices have counts, sums and squared deviations of these, and a start of their own. With a Beta prior, a
+closed pull that was credited with R counts as R / Rbar successes and 1 - R / Rbar failures.
 """
 
 from collections.abc import Callable
@@ -77,6 +79,30 @@ def on_closed(state: Any, arm: int, slot: int, credited: float) -> None:  # noqa
     count_value(state.closed, state.sums, state.deviations, arm, credited)
 
 
+PRIOR: Any = Field((1.0, 1.0), description="a and b of the prior of each arm")
+"""The parameter of an index with a Beta prior."""
+
+
+def success_fields(problem: Problem, parameters: Any) -> dict[str, Any]:
+    """The fields of a state that counts the successes of closed pulls, before the first round."""
+    return {
+        "maxima": problem.maxima,
+        "random_ties": parameters.ties == "random",
+        "indices": np.zeros(problem.arms),
+        "open_arms": np.ones(problem.arms, dtype=np.bool_),
+        "prior": np.array(parameters.prior),
+        "closed": np.zeros(problem.arms, dtype=np.int64),
+        "sums": np.zeros((problem.arms, 2)),
+    }
+
+
+@compiled
+def count_successes(state: Any, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
+    """Count a pull and its successes; a part that was lost counts as zero."""
+    state.closed[arm] += 1
+    add(state.sums, arm, credited / state.maxima[arm])
+
+
 @compiled
 def share(state: Any, arm: int) -> float:
     """The mean of R / Rbar over the closed pulls of an arm."""
@@ -90,7 +116,11 @@ def variance(state: Any, arm: int) -> float:
 
 
 def closed_policy(
-    name: str, parameters: type[StartParameters], init: Callable[..., Any], decide: Callable[..., int]
+    name: str,
+    parameters: type[IndexParameters],
+    init: Callable[..., Any],
+    decide: Callable[..., int],
+    on_closed: Callable[[Any, int, int, float], None] = on_closed,
 ) -> SharedPolicy:
     """A policy that hears of closed pulls only, counts what they lost as zero, and is bounded by the arms' maxima."""
     return SharedPolicy(

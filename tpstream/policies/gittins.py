@@ -17,9 +17,10 @@ from pydantic import Field, PositiveFloat
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled
 from tpstream.model.world import Problem
-from tpstream.policies.base import IndexParameters, SharedPolicy
+from tpstream.policies.base import IndexParameters
+from tpstream.policies.closed_pulls import PRIOR, closed_policy, count_successes, success_fields
 from tpstream.policies.gittins_table import gittins_table
-from tpstream.policies.index import add, close_indices, largest, total
+from tpstream.policies.index import close_indices, largest, total
 
 
 class GittinsParameters(IndexParameters):
@@ -28,7 +29,7 @@ class GittinsParameters(IndexParameters):
     discount: float = Field(
         0.999, ge=0, le=0.9999, description="what a reward is worth one pull later; 0: the largest posterior mean"
     )
-    prior: tuple[PositiveFloat, PositiveFloat] = Field((1.0, 1.0), description="a and b of the prior of each arm")
+    prior: tuple[PositiveFloat, PositiveFloat] = PRIOR
 
 
 class GittinsState(NamedTuple):
@@ -50,24 +51,7 @@ class GittinsState(NamedTuple):
 def init(problem: Problem, parameters: GittinsParameters) -> GittinsState:
     """The state before the first round: no pulls."""
     excess = gittins_table(parameters.discount, parameters.prior, problem.horizon)
-    return GittinsState(
-        maxima=problem.maxima,
-        random_ties=parameters.ties == "random",
-        indices=np.zeros(problem.arms),
-        open_arms=np.ones(problem.arms, dtype=np.bool_),
-        prior=np.array(parameters.prior),
-        closed=np.zeros(problem.arms, dtype=np.int64),
-        sums=np.zeros((problem.arms, 2)),
-        excess=excess,
-        rows=int(np.sqrt(2 * len(excess))),
-    )
-
-
-@compiled
-def on_closed(state: GittinsState, arm: int, slot: int, credited: float) -> None:  # noqa: ARG001
-    """Count a pull; a part that was lost counts as zero."""
-    state.closed[arm] += 1
-    add(state.sums, arm, credited / state.maxima[arm])
+    return GittinsState(**success_fields(problem, parameters), excess=excess, rows=int(np.sqrt(2 * len(excess))))
 
 
 @compiled
@@ -96,13 +80,4 @@ def decide(state: GittinsState, round: int, stream: np.random.Generator) -> int:
     return largest(state.indices, state.random_ties, stream)
 
 
-POLICY = SharedPolicy(
-    name="gittins",
-    parameters=GittinsParameters,
-    init=init,
-    decide=decide,
-    on_closed=on_closed,
-    lost_as_zero=True,
-    needs_maxima=True,
-    needs_positive=True,
-)
+POLICY = closed_policy("gittins", GittinsParameters, init, decide, count_successes)

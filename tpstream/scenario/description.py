@@ -60,7 +60,7 @@ def describe_scenario(scenario: Scenario, choices: Sequence[PolicyChoice]) -> De
         kinds=_kinds(scenario),
         arms=rows,
         notes=[note for note in (tied, uncertain) if note is not None],
-        warnings=find_warnings(world, choices, scenario.time_unit, None if design is None else design.dropouts),
+        warnings=find_warnings(world, choices, scenario.time_unit, design),
     )
 
 

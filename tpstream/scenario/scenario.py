@@ -457,8 +457,7 @@ class Scenario(Displayed, ScenarioKeys, metaclass=ShortListing):
         choices = [one.choose(self.problem(), self._folder) for one in requests]
         if self.timing().plain and (self.drain or self.horizon >= self.span):  # no part can be lost or never credited
             return list(self.build_rewards().warnings)
-        dropouts = None if self.trial is None else self.trial.dropouts
-        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit, dropouts)
+        return find_warnings(self.build_world(self.seed, 0), choices, self.time_unit, self.design())
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *type(self).model_fields})

@@ -18,6 +18,8 @@ from tpstream.timing.pipeline import arrival_times
 
 DRAWN = 20
 """Trials that are drawn to see when one with random arrivals ends."""
+FAR = 3.0
+"""A look is never held if it is so many times as late as the end of all of them; before that there is a warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +227,7 @@ class TrialBuilder:
         if values[-1] > most:
             due = "when the last endpoint is due"
             if not isinstance(self.arrivals, Regular):
-                due += f", at the latest in {DRAWN} drawn trials"
+                due = f"{FAR:g} times the largest of when the last endpoint is due in {DRAWN} drawn trials"
             what = {"information": "all of the information", "time": due}
             yield f"{key}: {values[-1]:g} is after the end of the trial ({what.get(looks.at, 'horizon')}: {most:g})"
         gap = self._least_gap()
@@ -243,16 +245,16 @@ class TrialBuilder:
         return self.arrivals.every if isinstance(self.arrivals, Regular) else math.inf
 
     def _end(self) -> float:
-        """When the last endpoint is due; where patients come at random, at the latest of some drawn trials."""
+        """When the last endpoint is due; where patients come at random, later than that in any trial."""
         looks, horizon = self.table.looks, self.problem.horizon
         paused = 0.0 if looks is None or looks.recruiting else looks.cleaning * len(looks.values)
-        last = self._every * horizon
-        if math.isinf(last):
-            try:
-                last = max(self._last_arrival(np.random.default_rng(seed)) for seed in range(DRAWN))
-            except TpstreamError:
-                return math.inf  # the run itself tells of it
-        return last + float(self.visits[-1]) + paused
+        after = float(self.visits[-1]) + paused
+        if math.isfinite(self._every):
+            return self._every * horizon + after
+        try:
+            return FAR * (max(self._last_arrival(np.random.default_rng(seed)) for seed in range(DRAWN)) + after)
+        except TpstreamError:
+            return math.inf  # the run itself tells of it
 
     def _last_arrival(self, stream: np.random.Generator) -> float:
         """When the last patient of a drawn trial comes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tpstream.looks.design import Dropouts
+from tpstream.looks.design import Design, Dropouts
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, TpstreamError, user_code
 from tpstream.model.units import count_of
@@ -112,12 +112,12 @@ def _too_large(world: World) -> bool:
 
 
 def find_warnings(
-    world: World, choices: Sequence[PolicyChoice], unit: str | None, dropouts: Dropouts | None = None
+    world: World, choices: Sequence[PolicyChoice], unit: str | None, design: Design | None = None
 ) -> list[str]:
     """What the rewards, the timing and these policies should be asked about, with figures; `unit` is that of time.
 
-    `dropouts` is what a trial's design does with them. If pulls cannot be drawn, nothing is said about them: the run
-    itself tells the error, with its pull and round.
+    `design` is that of a trial. If pulls cannot be drawn, nothing is said about them: the run itself tells the error,
+    with its pull and round.
     """
     if _too_large(world):
         return [
@@ -131,8 +131,21 @@ def find_warnings(
     return [
         *world.rewards.warnings,
         *_missing_parts(parts, world, unit),
-        *_misled_policies(parts, world, choices, dropouts),
+        *_misled_policies(parts, world, choices, None if design is None else design.dropouts),
+        *(() if design is None else _late_looks(world, design)),
     ]
+
+
+def _late_looks(world: World, design: Design) -> Iterator[str]:
+    """Whether looks at times come after the end of a trial, so that they are not held."""
+    end = Decisions(world).last + float(design.visits[-1])
+    late = [value for value in design.looks.values if value > end] if design.looks.at == "time" else []
+    if late:
+        times = ", ".join(f"{value:g}" for value in late)
+        yield (
+            f"looks at {times} are not held in a trial that is over by then, such as a drawn one with its last "
+            f"endpoint at {end:.4g}; choose earlier times, or looks by patients"
+        )
 
 
 def _missing_parts(parts: DrawnParts, world: World, unit: str | None) -> Iterator[str]:

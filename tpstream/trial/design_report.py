@@ -117,11 +117,14 @@ def _conclusions(found: OperatingCharacteristics) -> list[Block]:
         "On the left the share of trials that came to each conclusion up to each time, in the middle how many patients "
         "trials have, on the right how patients are allocated in the order of their enrolment."
     )
-    stops = rows.stop_rows(found)
+    looks = {
+        "How often a rule ends the trial, and at which look": rows.stop_rows(found),
+        "What incomplete data do, and errors with everything known": rows.incomplete_rows(found),
+    }
     return [
         Table(rows.decision_rows(found), "Type I error, power, and the probability of each conclusion, by truth"),
         Picture(found.plot(), caption),
-        *([Table(stops, "Stops at looks, what incomplete data do, and errors with everything known")] if stops else []),
+        *(Table(table, caption) for caption, table in looks.items() if table),
         Table(rows.benefit_rows(found), "What the patients get"),
     ]
 

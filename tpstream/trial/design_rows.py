@@ -16,7 +16,7 @@ MEASURES = {column.name: column for column in TABLES["measures"]}
 DECISIONS = ("type1", "power", *CONCLUSIONS.values())
 SIZES = ("patients", "duration", "overrun")
 BENEFITS = ("share_on_best", "lost", "idp", "best_selected")
-STOPS = ("wrong_incomplete", "wrong_stop", "missed_stop", "reversed", "final_type1", "final_power")
+INCOMPLETE = ("wrong_incomplete", "wrong_stop", "missed_stop", "reversed", "final_type1", "final_power")
 ARMS = ("patients", "selected", "type1", "power", "inferiority", "futility")
 QUALITIES = ("bias", "rmse", "coverage")
 ESTIMATES = (*QUALITIES, "selected_bias")
@@ -118,27 +118,25 @@ def size_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
     return rows
 
 
-def stop_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
-    """How often trials stop at each look, how often incomplete data mislead, and errors with everything known.
-
-    There are none without looks.
-    """
-    looks = max(trials.measures["look_known"].shape[1] for trials in found.trials)
-    if not looks:
-        return []
-    rows = _rows(found, ("stopped", *STOPS))
-    for row, trials in zip(rows, found.trials, strict=True):
-        at = {f"at look {look + 1}": _stops_at(trials, look) for look in range(looks)}
-        texts = {title: row.pop(title) for title in list(row)[len(_key(found, trials)) + 1 :]}
-        row.update(at | texts)
-    return without_empty(rows)
+def stop_rows(found: OperatingCharacteristics, *, intervals: bool = True) -> list[dict[str, str]]:
+    """How often trials stop at a look, and at each of them; there are no rows without looks."""
+    looks = max(_looks(trials) for trials in found.trials)
+    rows = _rows(found, ("stopped",), intervals=intervals) if looks else []
+    for row, trials in zip(rows, found.trials, strict=bool(looks)):
+        for look in range(1, looks + 1):
+            share = cell(share_of(trials.measures["stop_look"] == look), MEASURES["stopped"], intervals=intervals)
+            row[f"at look {look}"] = share if look <= _looks(trials) else ""
+    return rows
 
 
-def _stops_at(trials: SimulatedTrials, look: int) -> str:
-    """How often a design stops at a look, counted from 0; nothing if it does not have so many."""
-    if look >= trials.measures["look_known"].shape[1]:
-        return ""
-    return cell(share_of(trials.measures["stop_look"] == look + 1), MEASURES["stopped"])
+def _looks(trials: SimulatedTrials) -> int:
+    """How many looks a design has."""
+    return int(trials.measures["look_known"].shape[1])
+
+
+def incomplete_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
+    """How often incomplete data mislead looks, and errors with everything known; there are no rows without looks."""
+    return _rows(found, INCOMPLETE) if any(_looks(trials) for trials in found.trials) else []
 
 
 def benefit_rows(found: OperatingCharacteristics) -> list[dict[str, str]]:
