@@ -51,6 +51,19 @@ def test_lags_times_a_curve_of_the_time_of_the_pull(engine: str) -> None:
     assert [time for time, *_ in outcomes(world([seasonal], span=1), engine)] == [2.0, 3.5]
 
 
+@ENGINES
+def test_arms_with_curves_of_their_own(engine: str) -> None:
+    """A seasonal delay for each curve, with the delays of its arms inside: the other arms are not delayed by it."""
+    lag = {"kind": "constant", "lag": 0.5}
+    delays = [
+        {"kind": "seasonal", "delay": {"kind": "by-arm", "arms": {name: lag}}, "curve": [[0, factor]]}
+        for name, factor in (("slow", 3.0), ("fast", 1.0))
+    ]
+    arms = [{"name": "slow", "maximum": 1.0}, {"name": "fast", "maximum": 1.0}]
+    found = outcomes(world(delays, span=1, arms=arms, horizon=12), engine)
+    assert {round(time - pull, 9) for time, pull, *_ in found} == {0.5, 1.5}
+
+
 def test_a_curve_that_repeats_itself() -> None:
     """With a period the factor of a time is that of the same place in the first period."""
     seasonal = Seasonal(delay={"kind": "constant", "lag": 1}, curve=[(0.0, 1.0), (5.0, 2.0)], period=10.0)

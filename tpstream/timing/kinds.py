@@ -97,10 +97,15 @@ def errors_at(key: str) -> Iterator[None]:
 
 
 def build_inner(table: DelayTable, context: BuildContext, key: str) -> DelayProcess:
-    """The inner delay of that key; only a sampled delay can be inside of another one."""
+    """The inner delay of that key; only a sampled delay that does not depend on time can be inside of another one."""
     with errors_at(key):
         delay = DELAYS.find(table.kind).build(table, context)
-    if not hasattr(delay, "apply") or hasattr(delay, "factor"):
+    if hasattr(delay, "factor"):
+        raise ScenarioError(
+            f"{key}.kind: {table.kind!r} depends on the time of the pull, so it cannot be inside of another delay; put "
+            f'that one inside of it, as in {{ kind = "seasonal", delay = {{ kind = "by-arm", ... }} }}'
+        )
+    if not hasattr(delay, "apply"):
         raise ScenarioError(
             f"{key}.kind: {table.kind!r} cannot be inside of another delay; give it a [[delays]] of its own"
         )
