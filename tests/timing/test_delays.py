@@ -182,8 +182,8 @@ def test_impossible_settings_are_refused(table: Keys) -> None:
         (
             {"kind": "by-arm", "arms": {"low": {"kind": "seasonal", "delay": {"kind": "none"}, "curve": [[0, 1]]}}},
             (
-                "arms.low.kind: 'seasonal' depends on the time of the pull, so it cannot be inside of another delay; "
-                'put that one inside of it, as in { kind = "seasonal", delay = { kind = "by-arm", ... } }'
+                "arms.low.kind: 'seasonal' depends on the time of the pull, so it cannot be inside of another "
+                'delay; put that one inside of it, as in { kind = "seasonal", delay = { kind = "by-arm", ... } }'
             ),
         ),
         ({"kind": "reward-dependent", "threshold": 1}, "below: give a delay for below or above"),

@@ -111,7 +111,7 @@ def _open_pulls(scenario: Scenario, timing: Timing) -> int:
     except TpstreamError:  # runs will tell it
         return scenario.horizon
     together = int((np.searchsorted(times, times + reach) - np.arange(first)).max())
-    return min(scenario.horizon, max(together, ceil(first * min(reach / times[-1], scenario.horizon))))
+    return min(scenario.horizon, max(together, ceil(first * min(reach / float(times[-1]), scenario.horizon))))
 
 
 def _hears_parts(choice: PolicyChoice) -> bool:
