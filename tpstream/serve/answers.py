@@ -79,7 +79,7 @@ class Answers:
             return self._lose(request) if isinstance(request, Lost) else self._close(request)
         except Refused as refused:
             self.counts[f"refused: {refused.reason}"] += 1
-            self._logger().warning("a request was refused", refusal=refused.reason, reason=refused.message)
+            self._logger().info("a request was refused", refusal=refused.reason, reason=refused.message)
             return Refusal(reason=refused.reason, message=refused.message)
 
     def token(self, pull: int) -> str:
