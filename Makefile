@@ -81,7 +81,7 @@ fuzz: $(VENV)/installed-dev  ## Ten minutes of changed files, random worlds, kil
 	$(BIN)/python tests/fuzz --minutes 10
 
 fuzz-full: $(VENV)/installed-dev  ## The same for hours: all cases of the table in docs/reliability.md, which it writes
-	$(BIN)/python tests/fuzz --write
+	HYPOTHESIS_PROFILE=search $(BIN)/python tests/fuzz --write
 
 clean:  ## Remove the environment and what the tools left
 	rm -rf $(VENV) build .coverage* .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

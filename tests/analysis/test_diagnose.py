@@ -187,3 +187,12 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg"):
         diagnosis_figure(tmp_path / name, found)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_arms_without_maxima(tmp_path: Path) -> None:
+    """There is nothing with which groups could be compared."""
+    arms = [{"name": name, "mean": 1.0, "deviation": 0.5} for name in "ab"]
+    scenario = Scenario(name="normal", horizon=30, span=3, rewards={"kind": "normal"}, arms=arms)
+    simulate(scenario, "uniform", log=tmp_path / "run.jsonl")
+    with pytest.raises(LogError, match="arm 'a' has no maximum, with which a diagnosis compares groups of parts"):
+        diagnose(tmp_path / "run.jsonl")

@@ -15,6 +15,8 @@ from targets import KINDS, TARGETS  # noqa: E402
 PAGE = Path(__file__).parents[2] / "docs/reliability.md"
 MEMORY = Path("/dev/shm")  # noqa: S108 (folders in it have random names)
 """A disk in memory, where there is one: cases write many small files."""
+LOGS = ("jsonl", "arrow", "parquet")
+"""The kinds of logs, whose commands the target `damage` gives, too."""
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 """Between these lines of the page the table is put."""
 HEAD = "| aim | cases | bad | a second | when |\n|---|---|---|---|---|"
@@ -34,8 +36,7 @@ def main() -> int:
     for name in names:
         target = TARGETS[name]
         seconds = 1e9 if options.minutes is None else 60 * options.minutes * target.share / total
-        if name in KINDS:
-            warm_up(name)
+        warm_up(*(LOGS if name == "damage" else {name} & KINDS.keys()))
         cases = options.cases or (target.short if options.short else target.full)
         found[name] = search_in_parallel(target, cases, options.seed, seconds=seconds, jobs=options.jobs)
         line = row(target.aim, found[name], options.seed)

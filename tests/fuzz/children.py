@@ -9,13 +9,15 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from math import ceil
 from pathlib import Path
 
 import typer
+from numba.core import event
 
 from tpstream.cli import start
 
@@ -95,9 +97,9 @@ def start_child(work: Callable[[], int], folder: Path, *, file_size: int = FILE_
     try:
         isolate(folder, file_size)
         limit_memory()
-        resource.setrlimit(resource.RLIMIT_CPU, (patience, patience))
         signal.alarm(WAITS * patience)
-        code = work()
+        with limited_time(patience):
+            code = work()
     except BaseException:  # noqa: BLE001 (whatever it is, it is what the parent looks for)
         traceback.print_exc()
     finally:
@@ -156,6 +158,45 @@ def limit_memory() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + MEMORY * 3 // 2
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def limited_time(seconds: float) -> Iterator[None]:
+    """Limit the time of the processor, without what Numba takes to compile: that is done once, and is no fault."""
+    limit = _TimeLimit(seconds)
+    with event.install_listener("numba:compiler_lock", limit):
+        yield
+    resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+class _TimeLimit(event.Listener):  # type: ignore[misc] # it has no types
+    """The limit, which is lifted while something is compiled."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left, self._depth = seconds, 0
+        self._set()
+
+    def on_start(self, _: object) -> None:
+        """Lift the limit."""
+        if not self._depth:
+            self._left = self._end - _seconds_used()
+            resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self._depth += 1
+
+    def on_end(self, _: object) -> None:
+        """Set it anew, with what was left."""
+        self._depth -= 1
+        if not self._depth:
+            self._set()
+
+    def _set(self) -> None:
+        self._end = _seconds_used() + max(self._left, 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (ceil(self._end), resource.RLIM_INFINITY))
+
+
+def _seconds_used() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def do_command(words: Sequence[str]) -> int:

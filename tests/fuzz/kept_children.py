@@ -6,7 +6,6 @@ ended it counts in any case.
 """
 
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from children import (
     Ended,
     isolate,
     limit_memory,
+    limited_time,
     printed_by,
     run_child,
 )
@@ -107,13 +107,11 @@ def _one(work: Work, argument: Any, place: str) -> tuple[int, int]:
     Path("/proc/self/clear_refs").write_text("5")  # the most memory that was used begins anew
     before = _kibibytes("VmRSS")
     limit_memory()
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + SECONDS
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     signal.alarm(WAITS * SECONDS)
     code = RAISED
     try:
-        code = work(argument)
+        with limited_time(SECONDS):
+            code = work(argument)
     except BaseException:  # noqa: BLE001 (whatever it is, it is what the parent looks for)
         traceback.print_exc()
     signal.alarm(0)

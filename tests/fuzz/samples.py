@@ -19,7 +19,7 @@ from shops import make_shop
 from studies import KEYS
 from trials import trial_keys
 
-from tpstream import Scenario, import_log, simulate
+from tpstream import Decider, Scenario, import_log, simulate
 from tpstream.log.writer import convert
 
 Files = dict[str, bytes]
@@ -99,6 +99,8 @@ LOG_COMMANDS = (
     ("answer", "{}"),
     ("answer", "{}", "--json"),
     ("inference", "{}", "--replications", "5"),
+    ("fit", "{}", "--out", "twin.toml"),
+    ("evaluate", "{}", "-p", "uniform", "--replays", "2", "--no-twin", "--assume-random"),
 )
 SCENARIO_COMMANDS = (
     ("validate", "{}"),
@@ -193,16 +195,30 @@ def _log_files() -> dict[str, Files]:
             simulate(Scenario(**keys), policy, log=folder / f"{label}.jsonl", log_detail=detail)
         shop = make_shop(60, seed=3)
         import_log(shop.offers, shop.payments, out=folder / "shop.jsonl", window="20d")
-        for label in (*runs, "shop"):
+        simulate(Scenario(**BUSY), "uniform", log=folder / "dense.jsonl")
+        convert(folder / "dense.jsonl", folder / "sparse.jsonl", sparse=True)
+        _decide(folder)
+        for label in (*runs, "shop", "sparse", "decider"):
             for ending in (".arrows", ".parquet"):
                 convert(folder / f"{label}.jsonl", folder / f"{label}{ending}")
             found[label] = read_files(folder, *(f"{label}{ending}" for ending in (".jsonl", ".arrows", ".parquet")))
     return found
 
 
+def _decide(folder: Path) -> None:
+    """Some decisions of a decider and what they paid; its log goes on, and has no end."""
+    with Decider.open(folder / "live", policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
+        for number in range(8):
+            made = decider.decide(f"offer-{number}", at=float(number))
+            if number % 3:
+                decider.deliver(made.token, amount=float(number), key=f"payment-{number}", part=1, at=number + 0.5)
+    (found,) = folder.glob("live*.jsonl")
+    found.rename(folder / "decider.jsonl")
+
+
 def whole_logs() -> Files:
     """Complete logs by their names."""
-    return {name: data for files in _log_files().values() for name, data in files.items()}
+    return {name: data for label, files in _log_files().items() if label != "decider" for name, data in files.items()}
 
 
 def _logs(suffix: str) -> list[Sample]:
@@ -218,6 +234,7 @@ STUDIES = (
     ("compare", "small.toml", "-p", "ucb1", "-p", "uniform", "--horizon", "20", "--runs", "3", *FEW),
     ("sweep", "small.toml", "--set", "span=6,12", "-p", "uniform", "--horizon", "20", "--runs", "2", *FEW),
     ("trial", "trial.toml", "--runs", "2", *FEW),
+    ("league", "small.toml", "-p", "uniform", "--horizon", "20", "--runs", "2", *FEW),
 )
 """Studies whose folders are changed."""
 
@@ -231,15 +248,34 @@ def _studies() -> list[Sample]:
             (folder / words[1]).write_text(toml_text(worlds()[Path(words[1]).stem]))
             ended = run_command([*words, "-q"], folder)
             assert ended.succeeded, ended
-            with closing(connect(folder / "out/study.sqlite")) as database:
+            inner = "out/small" if words[0] == "league" else "out"
+            with closing(connect(folder / f"{inner}/study.sqlite")) as database:
                 database.execute("PRAGMA journal_mode = DELETE")  # else a copy needs its other files
-            kept = read_files(folder, words[1], "out/study.json", "out/study.sqlite", "out/results.parquet")
+            changed_ones = [f"{inner}/{name}" for name in ("study.json", "study.sqlite", "results.parquet")]
+            changed_ones += ["out/league.json"] if words[0] == "league" else []
+            kept = read_files(folder, words[1], *changed_ones)
         shows = [("show", "out"), ("show", "out", "--json"), ("show", "out", "--figure", "a.svg", "--report", "a.html")]
         commands = [*shows, words, [*words, "--json"]]
-        found += [
-            Sample(kept, changed, commands) for changed in ("out/study.json", "out/study.sqlite", "out/results.parquet")
-        ]
+        found += [Sample(kept, changed, commands) for changed in changed_ones]
     return found
+
+
+CONFIG = """\
+port = 0
+logs = "logs"
+
+[[experiments]]
+name = "shop"
+policy = "uniform"
+arms = ["old", "new"]
+span = 3
+clock = "caller"
+silence = "wait"
+"""
+
+
+def _configurations() -> list[Sample]:
+    return [Sample({"shop.toml": CONFIG.encode()}, "shop.toml", [("serve", "shop.toml", "--check")])]
 
 
 BUILDERS: Mapping[str, Callable[[], list[Sample]]] = {
@@ -252,6 +288,7 @@ BUILDERS: Mapping[str, Callable[[], list[Sample]]] = {
     "arrow": partial(_logs, ".arrows"),
     "parquet": partial(_logs, ".parquet"),
     "study": _studies,
+    "configuration": _configurations,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from children import FILE_SIZE, run_command
 from hypothesis import strategies as st
 from samples import write_files
-from writers import WRITERS, inputs, left_over, not_a_prefix, repeated, undisturbed
+from writers import WRITERS, half_written, inputs, left_over, not_a_prefix, repeated, undisturbed
 
 Case = dict[str, Any]
 LINE = 4096
@@ -34,7 +34,7 @@ def check(case: Case) -> str | None:
         with small_disk(folder, room) if case["disk"] else no_disk() as mounted:
             write_files(folder, inputs())
             ended = run_command(WRITERS[name].words, folder, file_size=FILE_SIZE if mounted else max(room, LINE))
-            fault = ended.fault or not_a_prefix(folder, name) or left_over(folder, name)
+            fault = ended.fault or not_a_prefix(folder, name) or left_over(folder, name) or half_written(folder, name)
             if fault is None and ended.code == 0:
                 found = {one: (folder / one).exists() and (folder / one).read_bytes() for one in expected}
                 fault = None if found == expected else "success, but not all was written"

@@ -3,10 +3,12 @@
 Worlds are those of the tests of parity, of which numbers are then changed to what nobody expects.
 """
 
+import os
 from typing import Any
 
 import numpy as np
 from children import RAISED
+from families import FAMILIES
 from hypothesis import strategies as st
 from kept_children import try_files
 from mutations import changed_tree, donors_of
@@ -21,6 +23,8 @@ from tpstream.policies.base import told_problem
 Case = dict[str, Any]
 DIFFERENT = 3
 """The exit code of a child in which the engines differ."""
+POLICIES = FAMILIES if os.environ.get("HYPOTHESIS_PROFILE") == "search" else BUILTIN
+"""Policies whose loops are compiled, which takes half a minute each: many of them only in a full campaign."""
 MOST = {"horizon": 60, "span": 60}
 """Larger numbers are cut: a long run is no difference between the engines."""
 
@@ -52,7 +56,7 @@ def cases(draw: st.DrawFn) -> Case:
     for key, most in MOST.items():
         if isinstance(keys.get(key), int | float) and keys[key] > most:
             keys[key] = most
-    return {"scenario": keys, "policy": draw(st.sampled_from(BUILTIN)), "run": draw(st.integers(0, 3))}
+    return {"scenario": keys, "policy": draw(st.sampled_from(POLICIES)), "run": draw(st.integers(0, 3))}
 
 
 def check(case: Case) -> str | None:

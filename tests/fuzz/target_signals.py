@@ -26,6 +26,7 @@ COMMANDS = {
     "logs": ("compare", *STUDY, "--engine", "simpy", "--log", "logs"),
     "sweep": ("sweep", *STUDY, "--set", "span=6,12"),
     "trial": ("trial", *STUDY),
+    "alone": ("compare", *STUDY, "--engine", "simpy", "--jobs", "1"),
 }
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL")
 

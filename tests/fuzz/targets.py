@@ -21,7 +21,8 @@ KINDS = {
     "jsonl": "logs of JSON lines",
     "arrow": "Arrow logs",
     "parquet": "Parquet logs",
-    "study": "folders of studies",
+    "study": "folders of studies and leagues",
+    "configuration": "configurations of services",
 }
 """The kinds of files, in words."""
 EACH = 20_000

@@ -22,6 +22,9 @@ SMALL = ("small.toml", "-p", "tp-ucb-fr", "-p", "uniform", "--jobs", "1")
 TIMES = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal", "times.csv")
 """Endings of the files of a study in which the seconds of each run are."""
 
+WHOLE = (".html", ".svg", ".csv", ".parquet")
+"""Endings of files that are there in whole or not at all."""
+
 
 @dataclass(frozen=True)
 class Writer:
@@ -136,6 +139,13 @@ def left_over(folder: Path, name: str) -> str | None:
     """A file that no undisturbed command leaves."""
     extra = [place for place in written(folder) if place not in undisturbed(name).files]
     return f"left: {Path(extra[0]).suffix} beside the results" if extra else None
+
+
+def half_written(folder: Path, name: str) -> str | None:
+    """A page, a figure or a table that is there and is not what an undisturbed command writes."""
+    expected = undisturbed(name).files
+    wrong = [place for place, data in written(folder).items() if place.endswith(WHOLE) and expected.get(place) != data]
+    return f"half written: {Path(wrong[0]).suffix}" if wrong else None
 
 
 def clear(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -190,6 +191,22 @@ def test_columns_that_only_some_batches_have(tmp_path: Path, first: str) -> None
     path = arrow_log(tmp_path / "log.arrows", [there, absent] if first == "there" else [absent, there])
     with pytest.raises(LogError, match="indices are given for some pulls and not for others"):
         convert(path, tmp_path / "copy.jsonl")
+
+
+def test_arrays_are_of_one_kind(tmp_path: Path) -> None:
+    """Compiled code is compiled once, whatever form a log has: its columns are arrays of one type, also in copies."""
+    timing = {"arrivals": {"kind": "poisson", "rate": 1.0}, "window": 8.0}
+    simulate(Scenario(**KEYS | {"horizon": 20} | timing), "uniform", log=tmp_path / "0.jsonl", log_detail="indices")
+    for name in ("1.arrows", "2.parquet"):
+        convert(tmp_path / "0.jsonl", tmp_path / name)
+        convert(tmp_path / name, tmp_path / f"sparse-{name}", sparse=True)
+    found: dict[str, set[Any]] = {}
+    for path in tmp_path.iterdir():
+        for batch in read_log(path).batches():
+            for name, rows in (batch.columns() | batch.cut(1, 5).columns()).items():
+                found.setdefault(name, set()).add(numba.typeof(rows))
+    assert {name: len(types) for name, types in found.items()} == dict.fromkeys(found, 1)
+    assert {"seq", "pull", "value", "kind", "indices"} <= found.keys()
 
 
 def test_batches_without_pulls(tmp_path: Path) -> None:

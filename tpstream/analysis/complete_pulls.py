@@ -10,6 +10,7 @@ import numpy as np
 
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
+from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, Kind, pull_events
 from tpstream.model.limits import divisors
 from tpstream.model.memory import check_room
@@ -57,6 +58,9 @@ class CompletePulls(NamedTuple):
     def _add(self, log: Log) -> None:
         log.require_all("a diagnosis")
         log.require_run("a diagnosis compares groups of parts with the arms' maxima, which nobody knows")
+        if None in log.header.maxima:
+            arm = log.header.arms[log.header.maxima.index(None)]
+            raise LogError(f"{log.path}: arm {arm!r} has no maximum, with which a diagnosis compares groups of parts")
         span = self.sums.shape[1]
         ring, parts, received = Ring(), np.zeros((1, span)), np.zeros(1, dtype=np.int64)
         imputed = pulls_with_defaults(log)

@@ -27,7 +27,18 @@ import numpy as np
 from tpstream.analysis.columns import TABLES
 from tpstream.analysis.intervals import paired_interval, t_interval
 from tpstream.model.arrays import Bytes, Floats, Ints
-from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL, Columns, Events, pull_events
+from tpstream.model.events import (
+    CLOSED,
+    COLUMN,
+    DROPPED,
+    LATE,
+    PARTIAL,
+    PULL,
+    Columns,
+    Events,
+    pull_events,
+    schema_array,
+)
 from tpstream.model.numba_support import compiled, compiled_loop
 
 if TYPE_CHECKING:
@@ -111,7 +122,8 @@ class Account:
     def add(self, columns: Columns) -> None:
         """Take the next events as columns; the numbers of arms and pulls are not checked."""
         counted = pull_events(columns)
-        add_events(self._ledger, *(counted[name] for name in ("time", "kind", "round", "pull", "arm", "value")))
+        names = ("time", "kind", "round", "pull", "arm", "value")
+        add_events(self._ledger, *(schema_array(counted[name], COLUMN[name]) for name in names))
 
     def curves(self) -> Curves:
         """The curves; checkpoints that were not reached have what is known at the end of the events."""
