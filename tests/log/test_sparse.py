@@ -19,7 +19,7 @@ from tpstream import Scenario, check_log, diagnose, log_regret, read_log, replay
 from tpstream.log import sparse
 from tpstream.log.reader import Log
 from tpstream.log.writer import convert
-from tpstream.model import memory
+from tpstream.model import pull_rows
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN_NAMES, Events, Kind
 from tpstream.replay.audit import audited
@@ -41,7 +41,7 @@ def test_what_is_known_of_pulls_has_room(
     scenario = small(horizon=30, span=600, window=40.0, delays=[{"kind": "geometric", "p": 0.5}])
     simulate(scenario, "uniform", log=tmp_path / "dense.jsonl")
     convert(tmp_path / "dense.jsonl", tmp_path / "run.jsonl", sparse=True)
-    monkeypatch.setattr(memory, "MOST_ROOM", 1000)
+    monkeypatch.setattr(pull_rows, "MOST_ROOM", 1000)
     with pytest.raises(LogError, match=r"\d+ (open )?pulls of 600 parts take 0.0 GB, and 0.0 GB are the most"):
         use(tmp_path / "run.jsonl")
 

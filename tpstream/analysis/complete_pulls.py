@@ -13,9 +13,8 @@ from tpstream.model.arrays import Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import CLOSED, PARTIAL, Kind, pull_events
 from tpstream.model.limits import divisors
-from tpstream.model.memory import check_room
 from tpstream.model.numba_support import compiled_loop
-from tpstream.model.pull_rows import Ring
+from tpstream.model.pull_rows import Ring, check_room
 
 SAMPLE = 200
 """The number of complete pulls of an arm that are kept one by one."""

@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tpstream.log.arrow_messages import whole_messages
-from tpstream.log.formats import DIGITS, FormatReader, LogFile
+from tpstream.log.formats import DIGITS, LogFile
+from tpstream.log.guard import FormatReader
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.arrays import Bytes, Ints
 from tpstream.model.errors import LogError

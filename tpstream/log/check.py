@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tpstream.log.contract import BrokenRule, Checker
-from tpstream.log.formats import FormatReader
+from tpstream.log.guard import FormatReader
 from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.display import Displayed, Summary, counted

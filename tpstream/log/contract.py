@@ -22,8 +22,7 @@ from tpstream.log.rule_texts import EXPECTED, TEXTS
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN, KIND_NAMES, EventColumns, Events, Kind
-from tpstream.model.memory import check_room, most_rows
-from tpstream.model.pull_rows import with_longer
+from tpstream.model.pull_rows import check_room, most_rows, with_longer
 from tpstream.model.reveal import REVEALS
 
 IRREGULAR = ("arrivals", "delays", "visits", "window", "trial")

@@ -1,4 +1,4 @@
-"""The formats of a log: found by name, by a file's suffix or by its content; and what all of them share.
+"""The formats of a log: found by name, by a file's suffix or by its content; and how all of them write their files.
 
 While a log is written, each flush of its file is written as a whole, and nothing is overwritten by accident.
 A log is *torn* if its end marker is missing: its run was killed or failed, or still goes on. What is there can be read.
@@ -8,25 +8,18 @@ another one.
 """
 
 import hashlib
-import mmap
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from tpstream.log.schema import Header
 from tpstream.model.errors import LogError, UnknownNameError
-from tpstream.model.events import Columns, Events
+from tpstream.model.events import Events
 
 DIGITS = b"0" * 64
 """What stands for the SHA-256 of a log in its end marker while it is computed."""
-CHUNK = 1 << 22
-"""Bytes that are hashed at a time; between them a check can be given up."""
-SMALL = 1 << 18
-"""Bytes of a file that is hashed at once: a thread would cost as much."""
 
 
 class LogFile:
@@ -122,70 +115,6 @@ def _occupied(path: Path) -> LogError:
     return LogError(f"{path}: there is a log already; choose another place, or overwrite it with --force")
 
 
-class WholenessCheck:
-    """Compares a file with the SHA-256 of its end marker; large ones in a thread, from now on, while events are read.
-
-    Hashing takes 10 to 40 % of the time of reading, and no part of Python.
-
-    Parameters
-    ----------
-    path
-        The file.
-    sha256
-        What its end marker tells: the SHA-256 of the file with zeros in the place of these digits.
-    """
-
-    def __init__(self, path: Path, sha256: str) -> None:
-        self._path, self._told = path, sha256
-        self._found: str | None = None
-        self._failure: OSError | ValueError | None = None
-        self._given_up = False
-        self._thread: threading.Thread | None = None
-        if path.stat().st_size > SMALL:
-            self._thread = threading.Thread(target=self._hash, name="tpstream-sha256", daemon=True)
-            self._thread.start()
-
-    def finish(self) -> None:
-        """Wait for the end; LogError if the bytes of the file are not those that were written."""
-        if self._thread is None:
-            self._hash()
-        else:
-            self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        if self._found != self._told:
-            raise LogError(
-                f"{self._path}: the log is damaged: it has not the SHA-256 that its end marker tells; "
-                f"take an undamaged copy, or make the run again"
-            )
-
-    def give_up(self) -> None:
-        """Stop soon: nobody asks any more."""
-        self._given_up = True
-
-    def _hash(self) -> None:
-        try:
-            self._found = self._digest()
-        except (OSError, ValueError) as error:
-            self._failure = error
-
-    def _digest(self) -> str | None:
-        """The SHA-256 of the file with zeros for its digits; None if they are not in it, or if it was given up."""
-        digits, digest = self._told.encode(), hashlib.sha256()
-        with self._path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            place = data.rfind(digits)
-            if place < 0:
-                return None
-            with memoryview(data) as view:
-                for first in range(0, place, CHUNK):
-                    if self._given_up:
-                        return None
-                    digest.update(view[first : min(first + CHUNK, place)])
-                digest.update(DIGITS)
-                digest.update(view[place + len(digits) :])
-        return digest.hexdigest()
-
-
 class FormatWriter(Protocol):
     """Writes one log in one format; it is made with the file and the header, and flushes the file after every call."""
 
@@ -194,42 +123,6 @@ class FormatWriter(Protocol):
 
     def end(self, count: int | None) -> None:
         """Write the end marker, which tells the number of events; None leaves the log torn."""
-
-
-@dataclass(frozen=True, eq=False)
-class FormatReader:
-    """An open log in one format: its header, how it ends, and how its events are read."""
-
-    header: Header
-    last: int | None
-    """The seq of the last whole event; -1: there is none; None: unknown, since the last line is broken."""
-    end: int | None
-    """The number of events that the end marker tells; None for a torn log."""
-    batches: Callable[[Sequence[str]], Iterator[Columns]]
-    """Reads the columns of these names, batch by batch; "kind" must be among them if one has rows for pulls only."""
-    written: "FormatReader | None" = None
-    """Of a sparse log: the reader of the events that are in the file, without the zeros that are put in."""
-    last_round: int | None = None
-    """The round of the last whole event of a log that is not complete; None if there is none, or it is not needed."""
-    sha256: str | None = None
-    """The SHA-256 that the end marker tells; None for a torn log, or an end marker that tells none."""
-
-    verify: Callable[[], None] = lambda: None
-    """Raises LogError if the file is not as it was written, by its SHA-256."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the log proves that it is all there: an end marker without a SHA-256 could stand anywhere."""
-        return self.end is not None and self.sha256 is not None
-
-
-@contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """Take what decoding raises for damage to the log: no error of a library, and no traceback, reaches the user."""
-    try:
-        yield
-    except (ValueError, LookupError, ArithmeticError, NotImplementedError, RecursionError) as error:
-        raise LogError(f"{path}: the log is damaged: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)

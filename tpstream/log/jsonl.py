@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import structlog
 
-from tpstream.log.formats import DIGITS, FormatReader, LogFile
+from tpstream.log.formats import DIGITS, LogFile
+from tpstream.log.guard import FormatReader
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError, did_you_mean
 from tpstream.model.events import COLUMN, COLUMN_NAMES, KIND_NAMES, PULL, Column, Columns, Event, Events

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tpstream.log.arrow import HEADER, end_marker, from_batch, make_schema, read_marker, to_arrays, validated
-from tpstream.log.formats import FormatReader, LogFile
+from tpstream.log.formats import LogFile
+from tpstream.log.guard import FormatReader
 from tpstream.log.schema import Header, decode_header
 from tpstream.model.errors import LogError
 from tpstream.model.events import Columns, Events

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES, FormatReader, damage_told
-from tpstream.log.guard import counted as counted_batches, guarded
+from tpstream.log.formats import FORMATS, OLD_SUFFIXES, SUFFIXES
+from tpstream.log.guard import FormatReader, counted as counted_batches, damage_told, guarded
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.display import Curve, Displayed, Summary, counted, number_text

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.log.contract import Checker
-from tpstream.log.formats import FormatReader
+from tpstream.log.guard import FormatReader
 from tpstream.log.schema import Header
 from tpstream.log.sparse_merge import Merge, Merged, cut, empty_rows, fill, merge
 from tpstream.model.arrays import Bools, Bytes, Floats, Ints
@@ -44,9 +44,8 @@ from tpstream.model.events import (
     Events,
     about_looks,
 )
-from tpstream.model.memory import check_room, most_rows
 from tpstream.model.numba_support import compiled_loop
-from tpstream.model.pull_rows import longer
+from tpstream.model.pull_rows import check_room, longer, most_rows
 
 CHUNK = 100_000
 """Events that a batch of a filled log has at most."""

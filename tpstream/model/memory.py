@@ -1,17 +1,8 @@
-"""Memory: how much this process may still take, and how much what comes from a file may take of it.
-
-A few bytes of a file can ask for any amount: a header that says a million parts, a footer that says a billion rows. So
-whoever allocates what a file asks for compares it first.
-"""
+"""Memory: how much this process may still take."""
 
 import sys
 from math import inf
 from pathlib import Path
-
-from tpstream.model.errors import LogError
-
-MOST_ROOM = 10**9
-"""Bytes of the arrays that hold what is known of every pull of a log; they are copied when they grow."""
 
 
 def available_memory() -> float:
@@ -35,27 +26,6 @@ def _lines(file: Path) -> list[str]:
         return file.read_text().splitlines()
     except OSError:
         return []
-
-
-def check_room(source: object, rows: int, row_bytes: float, what: str) -> None:
-    """Raise LogError if so many rows of so many bytes are more than a log may take.
-
-    Examples
-    --------
-    >>> check_room("wide.jsonl", 20_000, 250_000, "pulls of 1,000,000 parts")
-    Traceback (most recent call last):
-    tpstream.model.errors.LogError: wide.jsonl: 20,000 pulls of 1,000,000 parts take 5.0 GB, and 1.0 GB are the most ...
-    """
-    if rows * row_bytes > MOST_ROOM:
-        raise LogError(
-            f"{source}: {rows:,} {what} take {size_text(rows * row_bytes)}, and {size_text(MOST_ROOM)} are the most "
-            f"that a log may take; give one of fewer pulls, or of a smaller span"
-        )
-
-
-def most_rows(row_bytes: int) -> int:
-    """How many rows of so many bytes a log may take."""
-    return MOST_ROOM // max(row_bytes, 1)
 
 
 def size_text(bytes: float) -> str:

@@ -13,10 +13,9 @@ from tpstream.log.contract import BrokenRule, Checker
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Bytes, Floats, Ints
 from tpstream.model.events import PARTIAL, PULL, Event, Events, Kind
-from tpstream.model.memory import check_room
 from tpstream.model.notes import package_versions
 from tpstream.model.numba_support import compiled_loop
-from tpstream.model.pull_rows import Ring
+from tpstream.model.pull_rows import Ring, check_room
 from tpstream.model.world import World
 
 

@@ -29,7 +29,6 @@ from tpstream.model.registry import MODELS, Registry, installed, owner_of
 from tpstream.model.whole_files import read_whole
 from tpstream.policies import POLICIES
 from tpstream.policies.base import PythonPolicy, SharedPolicy
-from tpstream.policies.functions import random_fault
 from tpstream.rewards import REWARDS
 from tpstream.scenario.source_code import find_module, identify_code, modules_beside, modules_of, sources_of
 from tpstream.timing import ARRIVALS, DELAYS
@@ -336,6 +335,8 @@ def _randomness(definition: Any) -> str | None:
         return None
     models = [getattr(definition, name) for name in MODELS if hasattr(definition, name)]
     parts = [definition.create] if isinstance(definition, PythonPolicy) else [type(definition)]
+    from tpstream.policies.functions import random_fault  # noqa: PLC0415 (Numba is slow to import)
+
     fault = random_fault(*parts, *models, draw="draw from the stream that it is given")
     return fault and f"would give other results each time: {fault}"
 

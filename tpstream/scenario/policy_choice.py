@@ -24,7 +24,6 @@ from tpstream.model.whole_files import parse_toml
 from tpstream.model.world import Problem
 from tpstream.policies import POLICIES
 from tpstream.policies.base import Parameters, PolicyForm, SharedPolicy, groups_of, told_problem
-from tpstream.policies.loader import check_users
 from tpstream.scenario.messages import describe_error
 from tpstream.scenario.tables import PolicyTable, find_policy, given_parameters, plain, policy_spec, read
 
@@ -75,6 +74,8 @@ class PolicyRequest:
         except PolicyError as error:
             raise PolicyError(f"{self.label}: {error}") from None
         if isinstance(form, SharedPolicy):
+            from tpstream.policies.loader import check_users  # noqa: PLC0415 (Numba is slow to import)
+
             check_users(form)
         return PolicyChoice(self.label, form, parameters.model_copy(update=groups))
 

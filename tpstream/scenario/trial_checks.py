@@ -298,7 +298,7 @@ class TrialBuilder:
         share = self.table.allocation.control_share
         if share == "sqrt" and self.problem.arms > 1:
             from tpstream.policies.best_probability import root_share  # noqa: PLC0415 (Numba is slow to import)
-            from tpstream.policies.functions import plain_function  # noqa: PLC0415
+            from tpstream.policies.loader import plain_function  # noqa: PLC0415
 
             return float(plain_function(root_share)(self.problem.arms - 1))
         return share if isinstance(share, float) else 0.0
