@@ -71,6 +71,21 @@ def test_every_command_writes_a_report(tpstream: Command, tmp_path: Path, study:
         assert read_study("out").report().text.count("<h2>") == text.count("<h2>")
 
 
+def test_a_report_of_many_policies_is_small() -> None:
+    """Of forty policies, more than ship, with tables of all and a figure, it is below 1.5 MB."""
+    study, random = compare(small(), ["uniform"], runs=3, jobs=1), np.random.default_rng(1)
+    (records,) = study.records.values()
+    many = {}
+    for number in range(40):
+        shifted = [
+            one | {"pulls": one["pulls"] + random.integers(0, 9, one["pulls"].shape)} for one in records.measures
+        ]
+        many[f"policy-{number}"] = replace(records, measures=shifted)
+    page = replace(study, records=many, logs={label: [] for label in many}).report()
+    assert page.text.count(">policy-39<") >= 1
+    assert 100_000 < len(page.text.encode()) < 1_500_000
+
+
 def test_a_report_of_an_unfinished_study_says_so(tpstream: Command, tmp_path: Path) -> None:
     """The first finding is that runs are missing."""
     tpstream("compare", "small.toml", "-n", 2, "-p", "uniform", "-j", 1, "--out", "out")
