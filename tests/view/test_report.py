@@ -193,6 +193,16 @@ def test_figures_become_svg_without_style() -> None:
     assert all(one.startswith("f1-") for one in ids)
 
 
+def test_hatched_bars_are_drawn() -> None:
+    """What is filled by a pattern refers to it by its id in the page."""
+    with new_figure(None, 2, 2) as figure:
+        figure.subplots().bar(0, 1, color="#4477AA", hatch="//")
+    text = svg_of(figure, "f1-")
+    (used,) = set(re.findall(r'fill="url\(#([^)]+)\)"', text))
+    assert used.startswith("f1-")
+    assert re.search(rf'<pattern [^>]*id="{used}"[^>]*><rect [^>]*fill="#4477aa"', text)
+
+
 def test_blocks() -> None:
     """Empty blocks are left out, numbers stand at the right, marks have the colours, titles of columns are defined."""
     rows = [{"policy": "a", "regret": "1.5 (1 to 2)", "why": "none"}, {"policy": "b", "regret": "EUR 10", "why": "so"}]

@@ -152,7 +152,7 @@ def _compare_others(
     print_table(agreement_rows(table, digits), title=f"{title}; numbers agree within {NEAR:g} combined standard errors")
     if report is not None:
         question = POLICIES if what == "policies" else IMPATIENT
-        write_agreement(report, f"{title[0].upper()}{title[1:]}", question, table, digits, NEAR)
+        write_agreement(report, f"{title[0].upper()}{title[1:]}", question, table, digits=digits, near=NEAR, seed=seed)
         if not quiet:
             say(f"report: {report}")
     if horizon is None and not table["agrees"].all():

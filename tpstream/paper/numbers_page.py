@@ -85,7 +85,9 @@ def agreement_rows(table: pd.DataFrame, digits: int) -> list[dict[str, str]]:
     ]
 
 
-def write_agreement(path: Path, title: str, question: str, table: pd.DataFrame, digits: int, near: float) -> Path:
+def write_agreement(
+    path: Path, title: str, question: str, table: pd.DataFrame, *, digits: int, near: float, seed: int
+) -> Path:
     """Write the report of a comparison."""
     rows = agreement_rows(table, digits)
     lines = [f"| {' | '.join(row.values())} |" for row in rows]
@@ -99,5 +101,7 @@ def write_agreement(path: Path, title: str, question: str, table: pd.DataFrame, 
     findings = [f"{agree} of {len(table)} numbers agree within {near:g} combined standard errors.", *apart]
     errors = {row["what"]: [row["errors"]] for row in table.to_dict("records")}
     return write_numbers(
-        path, text, lambda: numbers_page(title, question, findings, text, [], apart_figure(errors, near))
+        path,
+        text,
+        lambda: numbers_page(title, question, findings, text, [("seed", str(seed))], apart_figure(errors, near)),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from tpstream.paper.numbers_page import apart_figure, numbers_page, write_numbers
-from tpstream.paper.published import NEAR, Effort, Table
+from tpstream.paper.published import NEAR, SEED, Effort, Table
 from tpstream.paper.trials_brar import CELLS, DELAYED, brar, brar_delayed
 from tpstream.paper.trials_looks import FEWER, adaptr, rartrials
 from tpstream.paper.trials_rpact import rpact
@@ -40,6 +40,8 @@ class Validation:
     """`table`, `what`, `ours` with its `error`, `published` with `published_error` and `rounding`, `known` (to
     disagree), `errors` (how many combined errors they are apart beyond the rounding) and `agrees`."""
 
+    seed: int = SEED
+
     @property
     def surprises(self) -> bool:
         """Whether a number disagrees that is not known to."""
@@ -52,7 +54,7 @@ def validate_trials(effort: Effort, names: Sequence[str] = ()) -> Validation:
     effort = effort.expecting(sum(TABLES[name].patients for name in chosen))
     numbers = [one for name in chosen for one in TABLES[name].compare(effort)]
     found = pd.DataFrame(numbers).assign(errors=[one.errors for one in numbers], agrees=[one.agrees for one in numbers])
-    return Validation(effort.trials, found)
+    return Validation(effort.trials, found, effort.seed)
 
 
 def shown(number: float, error: float = 0.0) -> str:
@@ -67,7 +69,8 @@ def write_validation(validation: Validation, path: Path) -> Path:
     """Write the report, Markdown or a page by its ending: every number, ours and theirs."""
     found, text = validation.numbers, validation_text(validation)
     errors = {str(table): part["errors"].tolist() for table, part in found.groupby("table", sort=False)}
-    facts = [("trials", f"{validation.trials:,} of each design, {max(validation.trials // FEWER, 2):,} of adaptr's")]
+    trials = f"{validation.trials:,} of each design, {max(validation.trials // FEWER, 2):,} of adaptr's and RARtrials'"
+    facts = [("trials", trials), ("seed", str(validation.seed))]
 
     def page() -> Page:
         title = "Trial designs, checked"
