@@ -59,7 +59,7 @@ PYTEST := $(BIN)/pytest -n auto --dist worksteal
 browser:
 	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium-headless-shell; } >/dev/null 2>&1 || \
-		echo "Chromium is not installed and cannot be: the tests in a browser are skipped (tests/view/test_browser.py)"
+		echo "Chromium is not installed and cannot be: the tests in a browser are skipped (tests/view/test_browser.py, test_live_browser.py and test_report_browser.py)"
 
 unit: $(VENV)/installed-dev browser
 	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0

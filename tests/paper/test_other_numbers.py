@@ -2,8 +2,10 @@
 
 from collections.abc import Container
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from command import Command, tpstream
 from families import FAMILIES
@@ -51,6 +53,15 @@ def test_the_command(tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None
     assert all(f"{policy}, 50 a round" in shown.out for policy in ("progressive", "delayed", "proxy", "oracle"))
     assert "1'Sigma1" in shown.out
     assert "progressive - oracle, 10 a round" in shown.out
+    table = pd.DataFrame({"what": ["a", "b"], "ours": [1.0, 5.0], "half": [0.2, 0.2], "published": [1.1, 2.0]})
+    table = table.assign(published_half=[np.nan, 0.1], errors=[-0.7, 26.3], agrees=[True, False])
+    monkeypatch.setattr(impatient, "impatient_agreement", lambda **_: table)
+    for name in ("found.html", "found.md"):
+        assert tpstream("paper", "impatient", "--report", name, "--quiet").code == 1
+    page, text = (Path(name).read_text("utf-8") for name in ("found.html", "found.md"))
+    assert "| b | 5.000 ± 0.200 | 2.000 ± 0.100 | +26.3 | no |" in text
+    for words in ("1 of 2 numbers agree", "b: +26.3 standard errors.", "5.000 ± 0.200", "<svg", "paper impatient"):
+        assert words in page
 
 
 @pytest.mark.parametrize(

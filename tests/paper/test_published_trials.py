@@ -124,7 +124,7 @@ def test_every_table_has_its_rows() -> None:
 def test_the_page_on_delays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A table for each design, with a row for each delay."""
     monkeypatch.setattr(delayed_outcomes, "CELLS", CELLS[:1])
-    lines = delayed_outcomes.write_delayed_outcomes(Effort(2), tmp_path / "new").read_text().splitlines()
+    lines = delayed_outcomes.write_delayed_outcomes(Effort(2), tmp_path / "new.md").read_text().splitlines()
     assert "2 trials of each, with the same random numbers" in "".join(lines)
     assert "## 200 patients, 2 arms, rate 0.25, power 1, burn-in 0, no difference" in lines
     rows = [line.split("|")[1].strip() for line in lines if line.startswith("|")]
@@ -141,5 +141,5 @@ def test_what_delay_does_is_told_from_the_numbers() -> None:
 
     lines = list(delayed_outcomes.findings([table(0.16), table(-0.16), table(-0.3), table(0.14)]))
     assert "100 patients later instead of 0, in the 4 designs with a difference" in lines[0]
-    assert lines[1] == "- *coverage*: larger in 1, smaller in 2, not to be told apart in 1"
+    assert lines[1] == "*coverage*: larger in 1, smaller in 2, not to be told apart in 1"
     assert len(lines) == 1 + len(delayed_outcomes.SHOWN)

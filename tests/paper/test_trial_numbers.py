@@ -88,7 +88,7 @@ def test_numbers_that_are_known_to_disagree_are_shown_and_no_surprise(tmp_path: 
     assert Validation(1_000, numbers.assign(known=False)).surprises
     assert (
         "known not to be"
-        not in write_validation(Validation(9, numbers.assign(known=False)), tmp_path / "b").read_text()
+        not in write_validation(Validation(9, numbers.assign(known=False)), tmp_path / "b.md").read_text()
     )
 
 
@@ -125,3 +125,14 @@ def smaller(scenario: Scenario) -> dict[str, Any]:
     """The design with a single look."""
     table = scenario.resolved()["trial"]
     return table | {"looks": table["looks"] | {"values": [300]}}
+
+
+def test_reports_of_numbers_are_pages(tpstream: Command, tmp_path: Path) -> None:
+    """With .html the report of trials is a page: how many numbers agree, all of them, the figure, and the command."""
+    shown = tpstream("paper", "trials", "--table", "rpact", "--report", "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    for words in ("9 of 9 numbers agree within 4 combined errors.", "2.8874465", "<svg", "tpstream paper trials"):
+        assert words in text
+    assert "made by `tpstream" not in text
+    assert "report: page.html" in shown.out

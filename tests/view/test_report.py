@@ -71,6 +71,21 @@ def test_every_command_writes_a_report(tpstream: Command, tmp_path: Path, study:
         assert read_study("out").report().text.count("<h2>") == text.count("<h2>")
 
 
+def test_a_report_of_many_policies_is_small() -> None:
+    """Of forty policies, more than ship, with tables of all and a figure, it is below 1.5 MB."""
+    study, random = compare(small(), ["uniform"], runs=3, jobs=1), np.random.default_rng(1)
+    (records,) = study.records.values()
+    many = {}
+    for number in range(40):
+        shifted = [
+            one | {"pulls": one["pulls"] + random.integers(0, 9, one["pulls"].shape)} for one in records.measures
+        ]
+        many[f"policy-{number}"] = replace(records, measures=shifted)
+    page = replace(study, records=many, logs={label: [] for label in many}).report()
+    assert page.text.count(">policy-39<") >= 1
+    assert 100_000 < len(page.text.encode()) < 1_500_000
+
+
 def test_a_report_of_an_unfinished_study_says_so(tpstream: Command, tmp_path: Path) -> None:
     """The first finding is that runs are missing."""
     tpstream("compare", "small.toml", "-n", 2, "-p", "uniform", "-j", 1, "--out", "out")
@@ -176,6 +191,16 @@ def test_figures_become_svg_without_style() -> None:
     ids, used = set(re.findall(r' id="([^"]+)"', text)), set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     assert ids == used != set()
     assert all(one.startswith("f1-") for one in ids)
+
+
+def test_hatched_bars_are_drawn() -> None:
+    """What is filled by a pattern refers to it by its id in the page."""
+    with new_figure(None, 2, 2) as figure:
+        figure.subplots().bar(0, 1, color="#4477AA", hatch="//")
+    text = svg_of(figure, "f1-")
+    (used,) = set(re.findall(r'fill="url\(#([^)]+)\)"', text))
+    assert used.startswith("f1-")
+    assert re.search(rf'<pattern [^>]*id="{used}"[^>]*><rect [^>]*fill="#4477aa"', text)
 
 
 def test_blocks() -> None:

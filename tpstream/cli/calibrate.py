@@ -81,7 +81,7 @@ def calibrate(
     if report is not None:
         from tpstream.trial.calibration_report import calibration_report
 
-        calibration_report(found, scenario).write(report)
+        calibration_report(found, scenario, scenario.seed if study.seed is None else study.seed).write(report)
     _show_calibration(found, output, report)
 
 

@@ -1,6 +1,5 @@
 """The command that reproduces the paper."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -77,7 +76,7 @@ def paper(
         option(
             "--report -r FILE",
             "Where the report goes: one HTML file (.html), or Markdown, with its figures in `images` beside it.",
-            default="docs/reproduction.md, with `trials` docs/trial-validation.md",
+            default="docs/reproduction.md, with `trials` docs/trial-validation.md, else none",
             check=check_report,
         ),
     ] = None,
@@ -93,11 +92,20 @@ def paper(
     if what == "trials":
         _compare_trials(table, runs, seed, cores(jobs), out, report or Path("docs/trial-validation.md"), quiet=quiet)
         return
-    report = report or Path("docs/reproduction.md")
     if what != "settings":
-        _compare_others(what, runs, seed, cores(jobs), horizon, quiet=quiet)
+        _compare_others(what, runs, seed, cores(jobs), horizon, report, quiet=quiet)
         return
-    _reproduce(setting, runs, seed, cores(jobs), horizon, out, report, theory=theory, quiet=quiet)
+    _reproduce(
+        setting,
+        runs,
+        seed,
+        cores(jobs),
+        horizon,
+        out,
+        report or Path("docs/reproduction.md"),
+        theory=theory,
+        quiet=quiet,
+    )
 
 
 def _reproduce(
@@ -147,11 +155,12 @@ def _reproduce(
 
 
 def _compare_others(
-    what: str, runs: int | None, seed: int | None, jobs: int, horizon: int | None, *, quiet: bool
+    what: str, runs: int | None, seed: int | None, jobs: int, horizon: int | None, report: Path | None, *, quiet: bool
 ) -> None:
     """Print our numbers beside published ones; the exit code is 1 if one of them disagrees."""
-    from tpstream.paper.impatient import ROUNDS, WORLDS, impatient_agreement
-    from tpstream.paper.policies import NEAR, RUNS, SEED, policy_agreement
+    from tpstream.paper.impatient import QUESTION as IMPATIENT, ROUNDS, WORLDS, impatient_agreement
+    from tpstream.paper.numbers_page import agreement_rows, write_agreement
+    from tpstream.paper.policies import NEAR, QUESTION as POLICIES, RUNS, SEED, policy_agreement
 
     seed = SEED if seed is None else seed
     if what == "policies":
@@ -165,18 +174,12 @@ def _compare_others(
         rounds = ROUNDS if horizon is None else horizon
         with show_progress("Impatient Bandits", show=not quiet) as progress:
             table = impatient_agreement(worlds=runs, seed=seed, jobs=jobs, rounds=rounds, progress=progress)
-    rows = [
-        {
-            "what": row["what"],
-            "ours": f"{row['ours']:,.{digits}f} ± {row['half']:,.{digits}f}",
-            "published": f"{row['published']:,.{digits}f}"
-            + ("" if math.isnan(row["published_half"]) else f" ± {row['published_half']:,.{digits}f}"),
-            "standard errors apart": f"{row['errors']:+.1f}",
-            "agrees": "yes" if row["agrees"] else "no",
-        }
-        for row in table.to_dict("records")
-    ]
-    print_table(rows, title=f"{title}; numbers agree within {NEAR:g} combined standard errors")
+    print_table(agreement_rows(table, digits), title=f"{title}; numbers agree within {NEAR:g} combined standard errors")
+    if report is not None:
+        question = POLICIES if what == "policies" else IMPATIENT
+        write_agreement(report, f"{title[0].upper()}{title[1:]}", question, table, digits=digits, near=NEAR, seed=seed)
+        if not quiet:
+            say(f"report: {report}")
     if horizon is None and not table["agrees"].all():
         raise typer.Exit(1)
 
@@ -197,7 +200,9 @@ def _compare_trials(
     effort = Effort(trials, SEED if seed is None else seed, jobs, folder=out / "trials")
     if NAME in (tables or ()):
         with show_progress(NAME, show=not quiet) as progress:
-            written = write_delayed_outcomes(replace(effort, progress=progress), report.parent)
+            alone = not published and report.suffix.lower() != MARKDOWN
+            place = report if alone else report.with_name(NAME + report.suffix)
+            written = write_delayed_outcomes(replace(effort, progress=progress), place)
         if not quiet:
             say(f"report: {written}")
     if not published:

@@ -140,17 +140,16 @@ def _findings(found: Answer) -> list[str]:
             )
         else:
             said.append(f"{first} and {second} differ by {number_text(size)}, which may be chance")
-    known = [one.columns()["outstanding"] for one in found.arms]
-    if all(one is not None for one in known):
+    known = [one.estimate.outstanding for one in found.arms if one.estimate is not None]
+    if len(known) == len(found.arms):
         said.append(f"some {number_text(float(sum(known)))} are outstanding in all")
     return [f"{text[:1].upper()}{text[1:]}." for text in [*said, *remarks(found)]]
 
 
-def _text(row: Mapping[str, Any], value: str, low: str = "", high: str = "") -> str:
+def _text(row: Mapping[Any, Any], value: str, low: str = "", high: str = "") -> str:
     """A number with its interval in brackets; empty if it is withheld."""
-    number, ends = row[value], [row.get(low), row.get(high)]
-    if number is None or np.isnan(number):
+    number, *ends = (None if one is None or np.isnan(one) else float(one) for one in map(row.get, (value, low, high)))
+    if number is None:
         return ""
-    text = number_text(number)
-    sure = all(end is not None and not np.isnan(end) for end in ends)
-    return f"{text} ({number_text(ends[0])} to {number_text(ends[1])})" if sure else text
+    known = [number_text(end) for end in ends if end is not None]
+    return f"{number_text(number)} ({known[0]} to {known[1]})" if len(known) == len(ends) else number_text(number)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tpstream.model.arrays import Floats
 from tpstream.paper.immediate_trials import simulate_trials
+from tpstream.paper.numbers_page import numbers_page, write_numbers
 from tpstream.paper.published import Effort
 from tpstream.paper.trials_brar import CELLS, CONTROL, DELAYED, Cell, measure
 
@@ -27,6 +28,10 @@ SHOWN = {
 """What is shown of each trial, a mean over trials, by the name under which `measure` has it."""
 CLEAR = 3.0
 """Combined Monte Carlo errors from which on a change is clear; they are independent, which the trials are not quite."""
+QUESTION = (
+    "Allocation by the probability of being the best arm learns from outcomes. How much of what it gains, and of what "
+    "it does to estimates, is left if they are known later?"
+)
 NAME = "delayed-outcomes"
 """How it is asked for, and the name of its page."""
 TITLE = """# What delay does to response-adaptive randomisation
@@ -67,12 +72,11 @@ class Mean(NamedTuple):
         return f"{self.value:.4f} ({self.error:.4f})"
 
 
-def delayed_outcomes(effort: Effort) -> Iterator[str]:
-    """The lines of the page: a table for each design, a row for each delay."""
-    effort = effort.expecting(PATIENTS)
-    tables = {cell: _simulated(effort, cell) for cell in CELLS}
-    unequal = [table for cell, table in tables.items() if cell.rate != CONTROL]
-    yield TITLE.format(trials=f"{effort.trials:,}", runs=effort.trials, findings="\n".join(findings(unequal)))
+def delayed_outcomes(effort: Effort, tables: Mapping[Cell, Table], found: Sequence[str]) -> Iterator[str]:
+    """The lines of the page: what was found, and a table for each design with a row for each delay."""
+    first, *rest = found
+    listed = "\n".join([f"{first}:\n", *(f"- {line}" for line in rest)])
+    yield TITLE.format(trials=f"{effort.trials:,}", runs=effort.trials, findings=listed)
     for cell, table in tables.items():
         yield f"## {cell.words[0].upper()}{cell.words[1:]}{', no difference' if cell.rate == CONTROL else ''}\n"
         yield f"| patients later | {' | '.join(SHOWN.values())} |\n|---:|{'---:|' * len(SHOWN)}"
@@ -91,11 +95,11 @@ def _simulated(effort: Effort, cell: Cell) -> Table:
 
 
 def findings(tables: Sequence[Table]) -> Iterator[str]:
-    """What the longest delay changes in designs with a difference, as far as the errors tell; a line each."""
+    """What is compared, then a line for each measure: what the longest delay changes, as far as the errors tell."""
     first, *_, last = DELAYED
     yield (
         f"With outcomes that are known {last} patients later instead of {first}, in the {len(tables)} designs with a "
-        f"difference (a change is counted if it is more than {CLEAR:g} combined errors):\n"
+        f"difference (a change is counted if it is more than {CLEAR:g} combined errors)"
     )
     for name, title in SHOWN.items():
         changes = [(table[first][name], table[last][name]) for table in tables]
@@ -105,13 +109,15 @@ def findings(tables: Sequence[Table]) -> Iterator[str]:
             if abs(other.value - one.value) > CLEAR * math.hypot(one.error, other.error)
         ]
         rises, falls = sum(change > 0 for change in clear), sum(change < 0 for change in clear)
-        yield f"- *{title}*: larger in {rises}, smaller in {falls}, not to be told apart in {len(changes) - len(clear)}"
+        yield f"*{title}*: larger in {rises}, smaller in {falls}, not to be told apart in {len(changes) - len(clear)}"
 
 
-def write_delayed_outcomes(effort: Effort, folder: Path) -> Path:
-    """Simulate, and write the page into a folder."""
-    text = "\n".join(delayed_outcomes(effort))
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{NAME}.md"
-    path.write_text(text, encoding="utf-8")
-    return path
+def write_delayed_outcomes(effort: Effort, path: Path) -> Path:
+    """Simulate, and write the report, Markdown or a page by its ending."""
+    expecting = effort.expecting(PATIENTS)
+    tables = {cell: _simulated(expecting, cell) for cell in CELLS}
+    found = list(findings([table for cell, table in tables.items() if cell.rate != CONTROL]))
+    text = "\n".join(delayed_outcomes(effort, tables, found))
+    facts = [("trials", f"{effort.trials:,} of each design with each delay"), ("seed", str(effort.seed))]
+    plain = [f"{line.replace('*', '')}." for line in found]
+    return write_numbers(path, text, lambda: numbers_page("What delay does", QUESTION, plain, text, facts))

@@ -28,6 +28,10 @@ from tpstream.rewards.churn import ChurnArm
 from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario
 
+QUESTION = (
+    'Do the sums of the prior and the regrets that McDonald et al. published in "Impatient Bandits" (KDD 2023) come '
+    "out again in worlds that are drawn as theirs was?"
+)
 WORLDS = 20
 SETS = 5
 """Choices of candidates in each world."""

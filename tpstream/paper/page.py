@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HEADING = re.compile(r"(#+) (.*)")
 IMAGE = re.compile(r"!\[(.*)\]\(images/(.*)\)")
+LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+COMMENT = "<!--"
 MARKS = re.compile(r"[*`]+")
 """Emphasis and code in our Markdown, which the page leaves out."""
 QUESTION = (
@@ -61,7 +63,7 @@ def read_sections(text: str, figures: Mapping[str, "Figure"]) -> list[Section]:
     for part in re.split(r"(?m)^(?=#+ )", text)[1:]:
         heading, *rest = part.strip().split("\n\n")
         marks, title = HEADING.fullmatch(heading).groups()  # type: ignore[union-attr] # (the parts begin with headings)
-        blocks = [_read_block(one, figures) for one in rest]
+        blocks = [_read_block(one.strip(), figures) for one in rest if not one.startswith(COMMENT)]
         sections.append(Section("About this report" if marks == "#" else title, blocks, inner=len(marks) > 2))  # noqa: PLR2004
     return sections
 
@@ -71,7 +73,7 @@ def _read_block(text: str, figures: Mapping[str, "Figure"]) -> Block:
     if image is not None:
         return Picture(figures[image[2]], image[1])
     if not text.startswith("|"):
-        return Sentences([MARKS.sub("", " ".join(text.split("\n")))])
+        return Sentences([MARKS.sub("", LINK.sub(r"\1", " ".join(text.split("\n"))))])
     titles, _, *rows = (
         [MARKS.sub("", cell.strip()) for cell in line.strip("|").split(" | ")] for line in text.split("\n")
     )

@@ -16,6 +16,10 @@ from tpstream.paper.agreement import compare_numbers, mean_and_half
 from tpstream.run.options import Progress
 from tpstream.scenario.scenario import Scenario
 
+QUESTION = (
+    "Do the final regrets of policies on Setting 1 agree with those of an independent simulator, which was written "
+    "from the formulas alone?"
+)
 SEED = 20230806
 RUNS = 20
 NEAR = 3.0

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from tpstream.paper.published import NEAR, Effort, Table
+from tpstream.paper.numbers_page import apart_figure, numbers_page, write_numbers
+from tpstream.paper.published import NEAR, SEED, Effort, Table
 from tpstream.paper.trials_brar import CELLS, DELAYED, brar, brar_delayed
 from tpstream.paper.trials_looks import FEWER, adaptr, best_arms, rartrials
 from tpstream.paper.trials_rpact import rpact
 from tpstream.paper.trials_villar import gittins_indices, villar_four, villar_two
+from tpstream.view.pages import Page
 
 TABLES: Mapping[str, Table] = {
     "rpact": Table(rpact),
@@ -40,6 +42,8 @@ class Validation:
     """`table`, `what`, `ours` with its `error`, `published` with `published_error` and `rounding`, `known` (to
     disagree), `errors` (how many combined errors they are apart beyond the rounding) and `agrees`."""
 
+    seed: int = SEED
+
     @property
     def surprises(self) -> bool:
         """Whether a number disagrees that is not known to."""
@@ -52,7 +56,7 @@ def validate_trials(effort: Effort, names: Sequence[str] = ()) -> Validation:
     effort = effort.expecting(sum(TABLES[name].patients for name in chosen))
     numbers = [one for name in chosen for one in TABLES[name].compare(effort)]
     found = pd.DataFrame(numbers).assign(errors=[one.errors for one in numbers], agrees=[one.agrees for one in numbers])
-    return Validation(effort.trials, found)
+    return Validation(effort.trials, found, effort.seed)
 
 
 def shown(number: float, error: float = 0.0) -> str:
@@ -64,7 +68,32 @@ def shown(number: float, error: float = 0.0) -> str:
 
 
 def write_validation(validation: Validation, path: Path) -> Path:
-    """Write the report, a Markdown page: every number, ours and theirs."""
+    """Write the report, Markdown or a page by its ending: every number, ours and theirs."""
+    found, text = validation.numbers, validation_text(validation)
+    errors = {str(table): part["errors"].tolist() for table, part in found.groupby("table", sort=False)}
+    trials = f"{validation.trials:,} of each design, {max(validation.trials // FEWER, 2):,} of adaptr's and RARtrials'"
+    facts = [("trials", trials), ("seed", str(validation.seed))]
+
+    def page() -> Page:
+        title = "Trial designs, checked"
+        return numbers_page(title, QUESTION, _findings(validation), text, facts, apart_figure(errors, NEAR))
+
+    return write_numbers(path, text, page)
+
+
+def _findings(validation: Validation) -> list[str]:
+    """How many numbers agree, and which do not."""
+    found = validation.numbers
+    said = [f"{int(found['agrees'].sum())} of {len(found)} numbers agree within {NEAR:g} combined errors."]
+    for row in found[~found["agrees"]].to_dict("records"):
+        known = ", which is known" if row["known"] else ""
+        ours, theirs = shown(row["ours"], row["error"]), shown(row["published"], row["published_error"])
+        said.append(f"Apart{known}: {row['what']} ({row['table']}), ours {ours}, published {theirs}.")
+    return said
+
+
+def validation_text(validation: Validation) -> str:
+    """The report as Markdown."""
     found, trials = validation.numbers, validation.trials
     counts = {"agree": int(found["agrees"].sum()), "all": len(found)}
     lines = [TITLE.format(trials=f"{trials:,}", fewer=f"{max(trials // FEWER, 2):,}", near=NEAR, **counts)]
@@ -79,13 +108,15 @@ def write_validation(validation: Validation, path: Path) -> Path:
             verdict = "yes" if row["agrees"] else "**no**, see above" if row["known"] else "**no**"
             lines.append(f"| {row['what']} | {shown(row['ours'], row['error'])} | {theirs} | {apart} | {verdict} |")
         lines.append("")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+    return "\n".join(lines)
 
 
 HEAD = """| what | ours (error) | published (error) | errors apart | agrees |
 |---|---:|---:|---:|---|"""
+QUESTION = (
+    "Do the error rates, sizes, estimates and boundaries that were published for designs of trials come out again if "
+    "tpstream simulates these designs?"
+)
 TITLE = """# Trial designs, checked against published numbers
 
 <!-- made by `tpstream paper trials` -->

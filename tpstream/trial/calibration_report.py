@@ -11,7 +11,7 @@ from tpstream.scenario.description import describe_scenario
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.calibrate import Calibration
 from tpstream.view.pages import Page
-from tpstream.view.report import Picture, Section, Sentences, Table, make_report
+from tpstream.view.report import Block, Picture, Section, Sentences, Table, make_report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,15 +48,14 @@ def calibration_figure(path: str | Path | None, found: Calibration) -> "Figure":
         axes.set_yticks(range(len(rates)), list(rates))
         axes.set_ylim(-0.6, len(rates) - 0.4)
         axes.set(xlabel=f"{found.target}; dashed: {found.wanted:g}, which was wanted")
-        axes.set_title(style.figure_text(threshold(found)), loc="left", fontweight="bold", pad=12)
         style.draw_grid(axes)
     return figure
 
 
-def calibration_report(found: Calibration, scenario: Scenario) -> Page:
+def calibration_report(found: Calibration, scenario: Scenario, seed: int) -> Page:
     """The report of a threshold that was found for this scenario."""
     tried = [{found.key: f"{value:.6g}", found.target: f"{rate:.4f}"} for value, rate in found.steps]
-    results = [
+    results: list[Block] = [
         Table(rate_rows(found), f"The rate at {threshold(found)}; wanted: {found.wanted:g}"),
         Picture(calibration_figure(None, found), "Rates with 95 % intervals; dashed: the one that was wanted."),
         Table(tried, "The thresholds that were tried"),
@@ -68,7 +67,7 @@ def calibration_report(found: Calibration, scenario: Scenario) -> Page:
             Section(FOUND, [Sentences(_findings(found), points=True)]),
             Section(RESULTS, results),
             described_section(describe_scenario(scenario, [])),
-            command_section([("method", found.method), ("trials", f"{found.trials:,} in all")]),
+            command_section([("method", found.method), ("trials", f"{found.trials:,} in all"), ("seed", str(seed))]),
         ],
     )
 

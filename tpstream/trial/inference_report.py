@@ -43,7 +43,7 @@ def inference_figure(path: str | Path | None, found: AdaptiveEstimates, weights:
                 axes.plot(one.value, place + shift, "o", color=colour, markersize=6)
         axes.set_yticks(range(len(found.arms)), [style.figure_text(arm) for arm in reversed(found.arms)])
         axes.set_ylim(-0.6, len(found.arms) - 0.4)
-        axes.set(xlabel=f"mean endpoint, 95 % intervals; grey: naive, colour: AIPW, {weights}")
+        axes.set(xlabel=f"mean endpoint, 95 % intervals; dark: naive, blue: AIPW, {weights}")
         style.draw_grid(axes)
     return figure
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
-KEPT = {"svg", "g", "defs", "clipPath", "path", "rect", "use", "text", "tspan", "image"}
+KEPT = {"svg", "g", "defs", "clipPath", "pattern", "path", "rect", "use", "text", "tspan", "image"}
 """The elements that a figure consists of; all others, such as descriptions of the file, are left out."""
 INKS = {"#000000", "#444444", "#555555", "#666666"}
 """The colours of text, axes and reference lines, which become that of the page's text."""
@@ -58,11 +58,10 @@ def _clean(element: ET.Element, prefix: str, named: set[str]) -> None:
     if LINK in found:
         target = found.pop(LINK)
         found["href"] = target if target.startswith("data:") else f"#{prefix}{target.removeprefix('#')}"
-    if "clip-path" in found:
-        found["clip-path"] = found["clip-path"].replace("url(#", f"url(#{prefix}")
     if element.tag == "path" and found.get("fill") == PAPER and "stroke" not in found:
         found["fill"] = "none"
     found |= {paint: ink(found[paint]) for paint in ("fill", "stroke") if paint in found}
+    found |= {use: found[use].replace("url(#", f"url(#{prefix}") for use in ("clip-path", "fill") if use in found}
     if found.get("transform", "").startswith("rotate(-0 "):
         del found["transform"]
     found = {name: value if name in {"href", "id"} else _rounded(value) for name, value in found.items()}

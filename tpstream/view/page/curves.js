@@ -60,8 +60,9 @@ function nameLines(panel, valueAt) {
   let above = -Infinity;
   const ends = chosen(log).map((arm) => [panel.y(valueAt(arm, last)), log.arms[arm]]).filter(([y]) => y > panel.top && y < panel.top + panel.height).sort((a, b) => a[0] - b[0]);
   for (const [y, name] of ends) {
-    const place = y - 8 > panel.top + 8 ? y - 8 : y + 16, text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
-    if (place < above + 14) continue;
+    const below = y - 8 < Math.max(panel.top + 8, above + 14), place = below ? y + (y - 8 < panel.top + 8 ? 16 : 10) : y - 8;
+    const text = name.length > 22 ? `${name.slice(0, 21)}…` : name, size = ink.measureText(text).width;
+    if (place < above + 14 || place > panel.top + panel.height - 6) continue;
     panel.labels.push({ name, left: right - size, width: size, middle: place });
     ink.fillStyle = panel.colours.back; ink.globalAlpha = 0.7; ink.fillRect(right - size - 2, place - 7, size + 4, 14); ink.globalAlpha = 1;
     ink.fillStyle = colourOf(name, panel.colours.dark);
@@ -143,6 +144,13 @@ function groups(log, width) {
   for (let b = first - (first % size); b < last; b += size) found.push([Math.max(b, 0), Math.min(b + size, log.time.bins)]);
   return found;
 }
+// The end of the last bin of time in which there was a decision.
+function lastDecision(log) {
+  const made = log.arms.map((_, arm) => log.total("count.pulls", arm));
+  let b = log.time.bins;
+  while (b > 0 && made.every((one) => one[b] === one[b - 1])) b--;
+  return log.edge(b);
+}
 function groupAt(log, width, time) {
   return groups(log, width).find((one) => time < log.edge(one[1])) || [0, 1];
 }
@@ -157,7 +165,8 @@ const allocation = {
   id: "allocation", title: "Allocation: which arms were pulled",
   about: (log) => {
     const looks = log.looks.length ? " Vertical lines: looks into the trial, at the time up to which they know the data, and what they decided." : "";
-    return `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${looks}`;
+    const end = lastDecision(log), over = end < log.end - 0.05 * (log.end - log.begin) ? ` No decision was made after ${log.unit || "time"} ${short(end)}; parts came until ${short(log.end)}.` : "";
+    return `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${over}${looks}`;
   },
   panels: () => [{
     title: "Share of decisions, by arm", height: 190, namesLooks: true, tickText: (value) => `${Math.round(value * 100)} %`,
