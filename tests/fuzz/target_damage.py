@@ -43,7 +43,11 @@ def read(asked: tuple[str, list[str]]) -> int:
     """Read a log, as those do who use it; a command may succeed if the log does not count as complete."""
     name, words = asked
     try:
-        code = do_command(words) if words else int(not len(read_log(name).join()))
+        code = 0
+        if words:
+            code = do_command(words)
+        else:
+            read_log(name).join()
         return PASSED if code == 0 and read_log(name).complete else code
     except LogError as error:
         print(error)  # noqa: T201 (a command says as much)

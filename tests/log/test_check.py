@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from tampering import write_lines
 
 from tpstream import Scenario, check_log, import_log, simulate
+from tpstream.log import check as check_module
 from tpstream.log.writer import convert
 
 Lines = list[dict[str, Any]]
@@ -139,6 +140,15 @@ def test_lines_of_sparse_logs(tmp_path: Path) -> None:
     line = line_of(lines, "closed", 4)
     faults = check(tmp_path, changed(lines, line, value=lines[line - 1]["value"] + 1))
     assert [fault.split(",")[0] for fault in faults] == [f"line {line}"]
+
+
+def test_a_log_of_which_nothing_is_right(tmp_path: Path, run: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first faults are listed, and that there are more."""
+    monkeypatch.setattr(check_module, "MOST_FAULTS", 20)
+    lines = [one if number == 1 or "end" in one else {**one, "arm": 77} for number, one in enumerate(run, start=1)]
+    *faults, last = check(tmp_path, lines)
+    assert len(faults) == 21
+    assert last == "more than 20 events break a rule; what follows is not looked at"
 
 
 def test_damage_is_a_fault_beside_others(tmp_path: Path, run: Lines) -> None:

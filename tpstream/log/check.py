@@ -24,6 +24,8 @@ from tpstream.model.events import CLOSED, COLUMN_NAMES, LATE, PARTIAL, PULL, Col
 
 ROUNDING = 1e-9
 """How far sums of probabilities, and ages as a share of the time, may be off."""
+MOST_FAULTS = 10_000
+"""Beyond so many a log is not looked at any more: nobody reads them all."""
 FIRST_LINE = 2
 """The line of the first event of JSON lines; the first line is the header."""
 
@@ -159,13 +161,18 @@ def _header_faults(header: Header) -> Iterator[Fault]:
 def _check_batches(
     reader: FormatReader, checker: Checker, probabilities: "_Probabilities", ages: "_Ages | None"
 ) -> Iterator[Fault]:
-    """All faults of all events."""
+    """All faults of all events; LogError after so many that nobody reads on."""
+    count = 0
     for columns in reader.batches(COLUMN_NAMES):
         events = Events(**columns)
-        found = checker.all_broken(events)
+        found = checker.all_broken(events, MOST_FAULTS)
         found += probabilities.broken(columns)
         found += [] if ages is None else ages.broken(columns)
-        yield from (Fault(one.seq, None, one.text) for one in sorted(found, key=lambda one: one.place))
+        found = sorted(found, key=lambda one: one.place)[: MOST_FAULTS + 1 - count]
+        yield from (Fault(one.seq, None, one.text) for one in found)
+        count += len(found)
+        if count > MOST_FAULTS:
+            raise LogError(f"more than {MOST_FAULTS:,} events break a rule; what follows is not looked at")
 
 
 class _Probabilities:
@@ -195,7 +202,7 @@ class _Probabilities:
         return [
             BrokenRule(int(pulls[row]), int(columns["seq"][pulls[row]]), text.format(value=float(values[row])))
             for bad, values, text in wrong
-            for row in np.flatnonzero(bad)
+            for row in np.flatnonzero(bad)[: MOST_FAULTS + 1]
         ]
 
 
@@ -231,7 +238,7 @@ class _Ages:
         return [
             BrokenRule(int(row), int(columns["seq"][row]), text.format(age=float(age[row]), part=int(part[row])))
             for bad, text in wrong
-            for row in np.flatnonzero(known & bad)
+            for row in np.flatnonzero(known & bad)[: MOST_FAULTS + 1]
         ]
 
 

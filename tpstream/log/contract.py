@@ -11,6 +11,7 @@ event is known but for arm and value: part j of the pull of round t comes at tim
 """
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,18 +117,19 @@ class Checker:
         found = self._first(events if wrong is None else events.cut(0, wrong.place))
         return wrong if found is None else found[0]
 
-    def all_broken(self, events: Events) -> list[BrokenRule]:
+    def all_broken(self, events: Events, most: int = sys.maxsize) -> list[BrokenRule]:
         """All of the next events that break a rule; the checker must have been made with `keep_parts`.
 
         After a fault the event is taken as it is where that is possible, so that what follows is not blamed for it.
-        Without the column `shown`, where the header needs one, nothing else can be checked.
+        Without the column `shown`, where the header needs one, nothing else can be checked. Beyond `most` faults the
+        rest is not looked at.
         """
         wrong = self._wrong_column(events)
         faults: list[BrokenRule] = [] if wrong is None else [wrong]
         if self._header.reveal != "all" and events.shown is None:
             return faults
         first, again = 0, 0
-        while first < len(events):
+        while first < len(events) and len(faults) <= most:
             found = self._first(events.take(slice(first, None)))
             if found is None:
                 break
