@@ -96,7 +96,7 @@ RARE = tuple(PaymentWorld(3_000, 0.95, 0.8, 0.0, early, growth=1.0) for early in
 
 
 def peek_naively(runs: int, seed: int = 1) -> tuple[float, float]:
-    """How often what was paid so far calls a lead by chance on some fifth day, and on the last one, with few payments."""
+    """How often what was paid so far calls a lead by chance, if few pay: on some fifth day, and on the last one."""
     random = np.random.default_rng(seed)
     found = []
     for _ in range(runs):

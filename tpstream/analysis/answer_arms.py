@@ -30,13 +30,16 @@ The largest totals do not count in it: an arm in which large payments have not c
 would seem less spread, and intervals would be given where they are wrong.
 """
 BODY = (0.4, 0.85)
-LOPSIDED, HEAVIEST = 0.2, 0.35
+LOPSIDED, HEAVIEST = 0.2, 0.57
 """Totals look like those of a power law, whose variance may be infinite, if both are exceeded.
 
 The first is the skewness of their logarithms: that of lognormal totals is 0, that of a power law 2. The second is the
-mean of log(total / x) of the largest quarter, of which x is the least: Hill's estimate of 1 / index, which is above 0.5
-where the variance is infinite. docs/coverage.md has been made with other data than those by which these were chosen.
+mean of log(total / x) of the largest ones, of which x is the least, plus two standard errors: Hill's estimate of
+1 / index, which is above 0.5 where the variance is infinite. docs/coverage.md has been made with other random numbers
+than those by which these were chosen.
 """
+LARGEST, FEWEST_LARGEST = 0.05, 50
+"""The share of the totals that are the largest in this; at least so many, but no more than a quarter of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +171,12 @@ def _heavy_tail(totals: Floats) -> str | None:
 
 def _is_power_law(logs: Floats) -> bool:
     """Whether the logarithms of totals, the largest first, are like those of a power law."""
-    spread, largest = float(logs.std()), logs[: max(len(logs) // 4, 2)]
-    if spread == 0 or len(logs) <= len(largest):
+    spread, number = float(logs.std()), min(max(int(len(logs) * LARGEST), FEWEST_LARGEST), len(logs) // 4)
+    if spread == 0 or not number:
         return False
     skewness = float(((logs - logs.mean()) ** 3).mean()) / spread**3
-    return skewness > LOPSIDED and float((largest - logs[len(largest)]).mean()) > HEAVIEST
+    hill = float((logs[:number] - logs[number]).mean())
+    return skewness > LOPSIDED and hill * (1 + 2 / np.sqrt(number)) > HEAVIEST
 
 
 def _few_paying(arm: ArmAges, ages: int, fewest: int) -> str | None:
