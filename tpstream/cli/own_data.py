@@ -234,7 +234,7 @@ def answer(
 
 
 def _show_answer(found: "Answer") -> None:
-    """Print the table of arms, the differences, since when the lead is clear, and what is withheld or doubtful."""
+    """Print the table of arms, the lead, and what is withheld or doubtful."""
     from tpstream.model.units import count_of
 
     currency = found.table.header.currency
@@ -255,6 +255,24 @@ def _show_answer(found: "Answer") -> None:
     money = f" in {currency}" if currency else ""
     within = f"value within {count_of(found.ages, found.unit)}{money} (brackets: 95 % intervals)"
     print_table(rows, title=within if found.ages else f"what was paid so far{money}")
+    _show_lead(found)
+    if any(one.weighted is not None for one in found.arms):
+        say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
+    for note in found.notes:
+        say(f"note: {note}")
+    for one in found.arms:
+        reason = one.columns()["reason"]
+        if reason is not None:
+            say(f"withheld for {one.arm}: {reason}")
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+
+
+def _show_lead(found: "Answer") -> None:
+    """Print the differences, since when the lead is clear, and the plan of looks by which that was judged."""
+    from tpstream.analysis.leads import has_times
+    from tpstream.model.units import count_of
+
     for table in found.comparisons():
         differences = [
             {"arm": row["arm"], f"minus {row['against']}": _with_interval(row["difference"], row["low"], row["high"])}
@@ -266,22 +284,13 @@ def _show_answer(found: "Answer") -> None:
         whole = count_of(found.table.periods, found.unit)
         say(f"note: the window is {whole}; fewer than 50 decisions of an arm are older than shown")
     if found.clear_since is not None:
-        since = _date_text(found.clear_since)
-        say(f"{found.leader} leads; clear since {since}")
+        say(f"{found.leader} leads; clear since {_date_text(found.clear_since)}")
     else:
         more = "" if found.needed is None else f"; some {found.needed:,} more decisions would be needed"
         say(f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}")
-    say(f"plan: looks up to {_date_text(found.plan_until)}, with a chance of {found.alpha:g} of a lead without reason")
-    if any(one.weighted is not None for one in found.arms):
-        say("note: values allow for how decisions were assigned (AIPW with two-point weights)")
-    for note in found.notes:
-        say(f"note: {note}")
-    for one in found.arms:
-        reason = one.columns()["reason"]
-        if reason is not None:
-            say(f"withheld for {one.arm}: {reason}")
-    for warning in found.warnings:
-        say(f"warning: {warning}")
+    if has_times(found.table.header):
+        chance = f"a lead is called without reason with a chance of {found.alpha:g}"
+        say(f"plan: looks up to {_date_text(found.plan_until)}; {chance}")
 
 
 def _date_text(time: str | float) -> str:
