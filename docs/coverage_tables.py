@@ -35,7 +35,9 @@ WORLDS = (
     PaymentWorld(20_000, 0.97, 1.8, 0.0),
     PaymentWorld(4_000, 0.97, 1.8, 0.0),
     PaymentWorld(800, 0.97, 1.8, 0.0),
+    PaymentWorld(4_000, 0.90, 2.3, 0.0),
     PaymentWorld(4_000, 0.97, 1.5, 0.0, tail="pareto"),
+    PaymentWorld(4_000, 0.90, 1.5, 0.0, tail="pareto"),
 )
 NORMAL = 1.96
 TEMPLATE = Path(__file__).with_name("coverage_template.txt")
@@ -90,6 +92,21 @@ def peek(runs: int, seed: int = 1) -> dict[str, tuple[float, float]]:
     return {name: (found[0] / runs, found[1] / runs) for name, found in calls.items()}
 
 
+RARE = tuple(PaymentWorld(3_000, 0.95, 0.8, 0.0, early, growth=1.0) for early in (4.0, 1.4))
+
+
+def peek_naively(runs: int, seed: int = 1) -> tuple[float, float]:
+    """How often what was paid so far calls a lead by chance, if few pay: on some fifth day, and on the last one."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(runs):
+        table = make_table(*(draw_arm(random, world) for world in RARE))
+        scores = [_naive_score(table, float(time)) for time in range(10, END + 1, 5)]
+        found.append((np.nanmax(scores) > NORMAL, scores[-1] > NORMAL))
+    some, last = np.mean(found, axis=0)
+    return float(some), float(last)
+
+
 def _naive_score(table: AgeTable, time: float) -> float:
     """The difference of the means of what was paid so far, in standard errors."""
     means, squares = [], []
@@ -114,9 +131,17 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     peeks = max(runs // 5, 1)
     alarms = [f"| {name} | {some:.1%} | {last:.1%} |" for name, (some, last) in peek(peeks).items()]
+    rare_some, rare_last = peek_naively(peeks)
     ages = [world.mean_age for world in PEEKING]
     text = TEMPLATE.read_text(encoding="utf-8").format(
-        runs=runs, rows="\n".join(_rows(runs)), alarms="\n".join(alarms), peeks=peeks, first=ages[0], second=ages[1]
+        runs=runs,
+        rows="\n".join(_rows(runs)),
+        alarms="\n".join(alarms),
+        peeks=peeks,
+        first=ages[0],
+        second=ages[1],
+        rare_some=rare_some,
+        rare_last=rare_last,
     )
     (Path(__file__).parent / "coverage.md").write_text(text, encoding="utf-8")
 

@@ -64,7 +64,7 @@ def twin_rows(log: Log, shop: Shop, folder: Path) -> Iterator[str]:
     twin = timed("fit", lambda: fit(log, seed=SEED))
     yield timed("fit: the check", lambda: twin.verdict)
     twin.write(folder / "twin.toml", force=True)
-    twin.plot(folder / "twin.png")
+    twin.plot(IMAGES / "shop-twin.png")
     means = zip(twin.scenario.arms, twin.scenario.means, strict=True)
     yield ", ".join(f"{arm.name} {mean:.2f} ({shop.truth[arm.name]:.2f})" for arm, mean in means)
 

@@ -162,10 +162,12 @@ def small_log(
 
 def test_what_is_withheld(tmp_path: Path) -> None:
     """Too few paying decisions, a heavy tail, or a few that carry the sum: no interval, and the reason."""
-    tail = np.exp(1.6 * stats.norm.ppf((np.random.default_rng(3).permutation(200) + 0.5) / 200))
+    shares = (np.random.default_rng(3).permutation(200) + 0.5) / 200
+    tail, power = np.exp(2.2 * stats.norm.ppf(shares)), shares ** (-1 / 1.5)
     for amounts, reason in (
         ([1.0] * 10 + [0.0] * 190, "only 10 decisions paid"),
-        (tail.tolist(), "heavy tail"),
+        (tail.tolist(), "heavy tail: the logarithms"),
+        (power.tolist(), "heavy tail like a power law"),
         ([500.0] + [1.0] * 199, "carry"),
         ([0.0] * 200, "only 0 decisions paid"),
         ([1.0] * 30, "fewer than 50 decisions"),
@@ -173,6 +175,8 @@ def test_what_is_withheld(tmp_path: Path) -> None:
         row = answer(small_log(tmp_path, amounts)).frame().set_index("arm").loc["x"]
         assert reason in row["reason"]
         assert pd.isna(row["low"])
+    prices = answer(small_log(tmp_path, [1.0] * 150 + [100.0] * 50)).frame()  # a list of prices has no tail
+    assert prices["low"].notna().all()
     some = answer(small_log(tmp_path, [1.0 + k % 3 for k in range(60)] + [0.0] * 100)).frame().set_index("arm").loc["x"]
     assert not pd.isna(some["low"])
     assert pd.isna(some["outstanding_low"])

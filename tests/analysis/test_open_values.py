@@ -1,14 +1,12 @@
 """Values of arms whose decisions are still paying: as their formulas say, evaluated one decision and age at a time."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from open_worlds import PaymentWorld, draw_arm
 from scipy import stats
 
-from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, estimate
+from tpstream.analysis.open_values import FEWEST, ArmAges, OpenValue, Shape, degrees_of_freedom, estimate
 
 PERIODS = 4
 
@@ -26,7 +24,7 @@ def arms(draw: st.DrawFn) -> ArmAges:
     return ArmAges(-observed.astype(float), observed, row, age, amount / 4, PERIODS)
 
 
-def literal(arm: ArmAges) -> dict[str, Any]:
+def literal(arm: ArmAges) -> dict[str, float]:
     """The formulas as they stand, in loops."""
     paid = np.zeros((arm.count, PERIODS))
     for row, age, amount in zip(arm.row, arm.age, arm.amount, strict=True):
@@ -57,7 +55,8 @@ def literal(arm: ArmAges) -> dict[str, Any]:
         "error": np.sqrt(sum(x * x for x in f)) / arm.count,
         "outstanding": sum((arm.count - reached[age]) * means[age] for age in range(PERIODS)) - begun,
         "outstanding_error": error,
-        "outstanding_bend": (bend / error**3, (ratio / 2 - bend) / error**3) if error > 1e-6 else (0.0, 0.0),
+        "bend": bend / error**3 if error > 1e-6 else 0.0,
+        "shift": (ratio / 2 - bend) / error**3 if error > 1e-6 else 0.0,
         "paid": paid.sum(),
     }
 
@@ -67,10 +66,13 @@ def literal(arm: ArmAges) -> dict[str, Any]:
 def test_the_formulas(arm: ArmAges) -> None:
     """Value, outstanding and their errors are those of the literal formulas, for any payments and refunds."""
     found = estimate(arm, PERIODS)
-    for name, expected in literal(arm).items():
-        if name == "outstanding_bend" and not expected[0]:
-            continue  # nothing varies
-        assert getattr(found, name) == pytest.approx(expected, abs=1e-9), name
+    expected = literal(arm)
+    for name in ("bend", "shift"):
+        if found.outstanding_error > 1e-6:
+            assert getattr(found.outstanding_shape, name) == pytest.approx(expected[name], abs=1e-9), name
+        del expected[name]
+    for name, number in expected.items():
+        assert getattr(found, name) == pytest.approx(number, abs=1e-9), name
 
 
 @settings(max_examples=50)
@@ -103,15 +105,23 @@ def test_ages_that_too_few_have_reached() -> None:
 
 @pytest.mark.parametrize("skew", [0.0, 0.5, 3.0])
 def test_the_interval_solves_its_equation(skew: float) -> None:
-    """The transformed distance of each end from the estimate is the normal quantile."""
+    """The transformed distance of each end from the estimate is the quantile of Student's distribution."""
     errors = np.random.default_rng(1).gamma(2.0, size=80) ** skew if skew else np.tile([-1.0, 1.0], 40)
     errors = (errors - errors.mean()) / 80
-    found = OpenValue(1, np.zeros(1), 5.0, errors, 0.0, 0.0, 0.0, (0.0, 0.0))
+    found = OpenValue(1, np.zeros(1), 5.0, errors, 0.0, 0.0, 0.0, Shape(0.0, 0.0, 1.0))
     third = float((errors**3).sum() / (errors**2).sum() ** 1.5)  # skewness / sqrt n
     for end, quantile in zip(found.interval(), (0.975, 0.025), strict=True):
         z = (5.0 - end) / found.error
         transformed = z + third * (2 * z * z + 1) / 6 + third**2 * z**3 / 27
-        assert transformed == pytest.approx(stats.norm.ppf(quantile))
+        assert transformed == pytest.approx(stats.t.ppf(quantile, degrees_of_freedom(errors**2)))
+
+
+def test_degrees_of_freedom() -> None:
+    """They fall to those of the few decisions that carry the error, and have no end where all add the same."""
+    assert degrees_of_freedom(np.ones(50)) > 1e9
+    assert degrees_of_freedom(np.repeat([1.0, 0.0], [5, 10_000])) == pytest.approx(10, rel=0.01)
+    normal = np.random.default_rng(1).normal(size=100_000) ** 2
+    assert degrees_of_freedom(normal) == pytest.approx(100_000, rel=0.05)
 
 
 def test_an_earlier_cut() -> None:

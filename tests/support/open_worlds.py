@@ -28,6 +28,8 @@ class PaymentWorld:
     early: float = 2.0
     """Ages are Beta(1, early) times the window: the larger, the earlier."""
     tail: Literal["lognormal", "pareto"] = "lognormal"
+    growth: float = 0.6
+    """Decisions are made at the time END * u**growth, u uniform: 1 is steady traffic, less is growing."""
 
     @property
     def value(self) -> float:
@@ -57,8 +59,8 @@ class DrawnArm:
 
 
 def draw_arm(random: np.random.Generator, world: PaymentWorld) -> DrawnArm:
-    """Decisions of growing traffic, half of them or more still open at the cut."""
-    made = np.sort(END * random.random(world.decisions) ** 0.6)
+    """Decisions of growing traffic, unless the world says otherwise: more than half of them are open at the cut."""
+    made = np.sort(END * random.random(world.decisions) ** world.growth)
     paying = np.flatnonzero(random.random(world.decisions) >= world.zeros)
     row = np.repeat(paying, random.integers(1, 4, len(paying)))
     amount = world.draw_amounts(random, len(row))

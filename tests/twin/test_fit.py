@@ -10,7 +10,7 @@ import pytest
 from command import Command, tpstream
 from shops import Shop, make_shop
 
-from tpstream import Scenario, Twin, answer, compare, fit, import_log, read_log, simulate
+from tpstream import Scenario, Twin, answer, compare, fit, import_log, league, read_log, simulate, trial
 from tpstream.model.errors import DataError, LogError, PolicyError, TpstreamError
 from tpstream.twin import goodness
 from tpstream.twin.goodness import APART, curves, simulate_arms
@@ -116,6 +116,16 @@ def test_everything_works_on_it(shop: tuple[Shop, Path, Twin], tmp_path: Path) -
     learned = fit(tmp_path / "logs" / "epsilon-greedy.run-000.arrows")
     assert "learned from outcomes" in learned.notes[0]
     assert "does not depend on when and why it was chosen" in learned.notes[0]
+
+
+def test_leagues_and_trials_on_a_twin(shop: tuple[Shop, Path, Twin], tmp_path: Path) -> None:
+    """A twin can be one world of a league, and its arms those of a trial."""
+    shop[2].write(tmp_path / "shop.toml")
+    scenario = Scenario.load(tmp_path / "shop.toml").with_(horizon=500)
+    found = league([scenario], ["uniform"], runs=2)
+    assert "uniform" in found.frame()["policy"].tolist()
+    tried = trial(scenario, ["uniform"], runs=2)
+    assert [len(outcomes) for outcomes in tried.outcomes.values()] == [2]
 
 
 def test_determinism(shop: tuple[Shop, Path, Twin], tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ paid in a period that was not over. It is a prediction: besides the error of the
 by V_c for a decision of age c, with the third central moment T_c. So what was paid and what is outstanding add up to n
 times the value.
 
-Both intervals are corrected for skewness (`skewed_interval`). For what is outstanding, s^2 = sum g_i^2 + sum of the V_c
-of open decisions; it is a sum over decisions, q_i = g_i^2 + what decision i adds to the V_c. With r = sum g_i q_i / s^3
-and k = (sum g_i^3 - sum of the T_c) / s^3, the mean of the distance of estimate and truth in standard errors is about
--r / 2 and its skewness k - 3 r: that of an estimate alone is k = r, so that only what is to come is different.
+Both intervals are corrected for skewness, and for how uncertain their width is (`Shape`). For what is outstanding,
+s^2 = sum g_i^2 + sum of the V_c of open decisions; it is a sum over decisions, q_i = g_i^2 + what decision i adds to
+the V_c. With r = sum g_i q_i / s^3 and k = (sum g_i^3 - sum of the T_c) / s^3, the mean of the distance of estimate and
+truth in standard errors is about -r / 2, and its skewness k - 3 r. For an estimate alone, k = r.
 
 This holds if the data cut has nothing to do with the payments, and if the assignment did not depend on outcomes.
 """
@@ -85,6 +85,40 @@ ROUNDING = 1e-9
 """Ages are compared to this, since times of real-valued clocks are rounded."""
 
 
+@dataclass(frozen=True)
+class Shape:
+    """How z = (estimate - truth) / error is distributed, where a few large payments make it skewed and long-tailed.
+
+    z + b z^2 + b^2 z^3 / 3 + c is nearly symmetric (Hall, 1992); this function of z has an inverse. It is compared with
+    Student's distribution, since where a few decisions carry the error, it is known from few: with q_i what decision i
+    adds to its square, the degrees of freedom are 2 / (sum q_i^2 / (sum q_i)^2 - 1 / n), as in Satterthwaite (1946).
+    """
+
+    bend: float
+    """b"""
+    shift: float
+    """c"""
+    freedom: float
+
+    def interval(self, value: float, error: float, level: float) -> tuple[float, float]:
+        """The interval around an estimate."""
+        most = float(stats.t.ppf(0.5 + level / 2, self.freedom))
+        return value - error * self._inverse(most), value - error * self._inverse(-most)
+
+    def _inverse(self, number: float) -> float:
+        """The z that is transformed to this number: the sum equals ((1 + b z)^3 - 1) / (3 b) + c."""
+        if abs(self.bend) < ROUNDING:
+            return number - self.shift
+        return float((np.cbrt(1 + 3 * self.bend * (number - self.shift)) - 1) / self.bend)
+
+
+def degrees_of_freedom(squares: Floats) -> float:
+    """Those of an error to whose square the decisions add these numbers."""
+    total = float(squares.sum())
+    spread = float(np.square(squares / total).sum()) - 1 / len(squares) if total > 0 else 0.0
+    return 2 / spread if spread > 0 else np.inf
+
+
 @dataclass(frozen=True, eq=False)
 class OpenValue:
     """The estimates for one arm, within its first ages."""
@@ -102,8 +136,8 @@ class OpenValue:
     outstanding: float
     outstanding_error: float
     """The standard error of what is outstanding, as a prediction."""
-    outstanding_bend: tuple[float, float]
-    """By how much its distance from the truth, in standard errors, is skewed and shifted: b and c of `_inverse`."""
+    outstanding_shape: "Shape"
+    """How its distance from the truth is distributed."""
 
     @property
     def error(self) -> float:
@@ -116,7 +150,7 @@ class OpenValue:
 
     def outstanding_interval(self, level: float = LEVEL) -> tuple[float, float]:
         """The interval of what is outstanding, corrected for skewness."""
-        return _bent_interval(self.outstanding, self.outstanding_error, self.outstanding_bend, level)
+        return self.outstanding_shape.interval(self.outstanding, self.outstanding_error, level)
 
     def curve_errors(self, arm: ArmAges) -> Floats:
         """The standard error of what is paid up to each age."""
@@ -128,30 +162,16 @@ class OpenValue:
 
 
 def skewed_interval(value: float, errors: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """The interval of an estimate, corrected for skewness by the transformation of Hall (1992).
+    """The interval of an estimate, corrected for skewness.
 
     `errors` are those of the decisions, f_i / n, of which the squares add up to that of the estimate. A few large
     payments make the distribution of the estimate skewed; the interval then reaches further up than down. With s the
-    skewness of the f_i and z = (estimate - truth) / error, the distribution of
-    z + s (2 z^2 + 1) / (6 sqrt n) + (s z)^2 z / (27 n) is nearly normal, and this function of z has an inverse.
+    skewness of the f_i, b = s / (3 sqrt n) and c = b / 2 (see `Shape`).
     """
-    square = float(np.square(errors).sum())
-    bend = float((errors**3).sum() / square**1.5) / 3 if square > 0 else 0.0  # s / (3 sqrt n)
-    return _bent_interval(value, float(np.sqrt(square)), (bend, bend / 2), level)
-
-
-def _bent_interval(value: float, error: float, bend: tuple[float, float], level: float) -> tuple[float, float]:
-    """The interval whose ends are at the z that are quantiles of the normal distribution when they are transformed."""
-    normal = float(stats.norm.ppf(0.5 + level / 2))
-    low, high = (_inverse(sign * normal, *bend) for sign in (1.0, -1.0))
-    return float(value - error * low), float(value - error * high)
-
-
-def _inverse(normal: float, bend: float, shift: float) -> float:
-    """The z of which z + b z^2 + b^2 z^3 / 3 + c is this number; it equals ((1 + b z)^3 - 1) / (3 b) + c."""
-    if abs(bend) < ROUNDING:
-        return normal - shift
-    return float((np.cbrt(1 + 3 * bend * (normal - shift)) - 1) / bend)
+    squares = np.square(errors)
+    square = float(squares.sum())
+    bend = float((errors**3).sum() / square**1.5) / 3 if square > 0 else 0.0
+    return Shape(bend, bend / 2, degrees_of_freedom(squares)).interval(value, float(np.sqrt(square)), level)
 
 
 def estimate(arm: ArmAges, ages: int | None = None) -> OpenValue:
@@ -162,7 +182,7 @@ def estimate(arm: ArmAges, ages: int | None = None) -> OpenValue:
     curve, shares = _curve(arm, ages), reached / count
     errors = _errors(arm, curve, 1 / shares) / count
     spread = _errors(arm, curve, 1 / shares - 1)
-    error, bend = _prediction(arm, ages, spread)
+    error, shape = _prediction(arm, ages, spread)
     begun = float(arm.amount[within & (arm.age >= arm.observed[arm.row])].sum())
     return OpenValue(
         ages=ages,
@@ -172,7 +192,7 @@ def estimate(arm: ArmAges, ages: int | None = None) -> OpenValue:
         paid=float(arm.amount[within].sum()),
         outstanding=float(((count - reached) * curve).sum()) - begun,
         outstanding_error=error,
-        outstanding_bend=bend,
+        outstanding_shape=shape,
     )
 
 
@@ -202,16 +222,16 @@ def _errors(arm: ArmAges, curve: Floats, factors: Floats) -> Floats:
     return errors
 
 
-def _prediction(arm: ArmAges, ages: int, spread: Floats) -> tuple[float, tuple[float, float]]:
-    """The standard error of what is outstanding, and how its distance from the truth is bent and shifted."""
+def _prediction(arm: ArmAges, ages: int, spread: Floats) -> tuple[float, Shape]:
+    """The standard error of what is outstanding, and how its distance from the truth is distributed."""
     shares, third = _unseen(arm, ages)
     squares = np.square(spread) + shares  # q_i
     error = float(np.sqrt(squares.sum()))
     if error == 0:
-        return 0.0, (0.0, 0.0)
+        return 0.0, Shape(0.0, 0.0, np.inf)
     ratio = float((spread * squares).sum()) / error**3  # r
     bend = (3 * ratio - (float((spread**3).sum()) - third) / error**3) / 6
-    return error, (bend, ratio / 2 - bend)
+    return error, Shape(bend, ratio / 2 - bend, degrees_of_freedom(squares))
 
 
 def _unseen(arm: ArmAges, ages: int) -> tuple[Floats, float]:

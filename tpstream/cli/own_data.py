@@ -251,5 +251,5 @@ def _show_answer(found: "Answer") -> None:
     print_table(arm_rows(found), title=within if found.ages else f"what was paid so far{money}")
     for rows in difference_rows(found):
         print_table(rows)
-    for text in (verdict(found), plan(found), *remarks(found)):
+    for text in (verdict(found), *plan(found), *remarks(found)):
         say(text)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.analysis.answer import Answer
+from tpstream.analysis.leads import has_times
 from tpstream.experiment.report import COLUMNS, FOUND, RESULTS, WORLD, command_section
 from tpstream.model.display import counted, number_text
 from tpstream.model.units import count_of
@@ -67,11 +68,12 @@ def verdict(found: Answer) -> str:
     return f"{found.leader or 'no arm'} leads, but {found.clear_reason}{more}"
 
 
-def plan(found: Answer) -> str:
-    """Up to when looks are planned, and with which chance of a wrong lead."""
-    return (
-        f"plan: looks up to {_date_text(found.plan_until)}, with a chance of {found.alpha:g} of a lead without reason"
-    )
+def plan(found: Answer) -> list[str]:
+    """Up to when looks are planned, and with which chance of a wrong lead; nothing if decisions have no times."""
+    if not has_times(found.table.header):
+        return []
+    until = _date_text(found.plan_until)
+    return [f"plan: looks up to {until}; a lead is called without reason with a chance of {found.alpha:g}"]
 
 
 def _date_text(time: str | float) -> str:
@@ -123,7 +125,7 @@ def answer_report(found: Answer) -> Page:
 
 def _findings(found: Answer) -> list[str]:
     """What was found, in sentences."""
-    said = [verdict(found), plan(found)]
+    said = [verdict(found), *plan(found)]
     rows = [row for table in found.comparisons() for row in table.to_dict("records")]
     for row in rows:
         first, second, size = row["arm"], row["against"], abs(row["difference"])

@@ -248,6 +248,17 @@ def test_visits_of_a_trial(tmp_path: Path) -> None:
     assert log.header.imported["payments"]["incomplete"] == 1
 
 
+def test_visits_of_several_parameters(tmp_path: Path) -> None:
+    """Values of different parameters are not added up: such a table is refused, and the rows of one are taken."""
+    visits = pd.DataFrame(
+        {"USUBJID": ["a"] * 4, "TRTP": "drug", "PARAMCD": ["HR", "SYSBP"] * 2, "AVISITN": [1, 1, 2, 2], "AVAL": 1.0}
+    )
+    with pytest.raises(DataError, match=r"has 2 parameters \(HR, SYSBP, ...\).*visits.PARAMCD == 'HR'"):
+        import_log(visits, out=tmp_path / "a.arrows")
+    log = import_log(visits[visits.PARAMCD == "HR"], out=tmp_path / "a.arrows")
+    assert [row[3] for row in rows_of(log, Kind.PARTIAL)] == [1.0, 1.0]
+
+
 def test_what_is_open_at_the_cut(tmp_path: Path) -> None:
     """With an earlier cut, later payments and decisions are left out and counted, and more decisions are open."""
     log = import_log(OFFERS, PAID, out=tmp_path / "a.jsonl", window="3d", until="2024-03-03")

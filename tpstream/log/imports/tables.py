@@ -258,6 +258,7 @@ def _read_long(table: OpenTable, columns: ColumnMap) -> tuple[Decisions, Payment
     names = columns.payments
     if columns.decisions.id is None or names.amount is None or (names.time is None) == (names.part is None):
         raise DataError("map: a long table needs decisions.id, payments.amount, and either payments.time or part")
+    _check_parameters(table)
     ids = table.texts(columns.decisions.id)
     amounts = table.numbers(names.amount, "an amount")
     times, ages = None, None
@@ -284,6 +285,19 @@ def _read_long(table: OpenTable, columns: ColumnMap) -> tuple[Decisions, Payment
     decisions = Decisions(table, ids.take(rows), made.arms.take(rows), decided, chances, first)
     periods = 0 if ages is None else int(np.nanmax(ages, initial=0.0)) + 1
     return decisions, Payments(table, ids, amounts, times, ages, unique, periods)
+
+
+def _check_parameters(table: OpenTable) -> None:
+    """Refuse a BDS table of several parameters: their values would be added up."""
+    title = next((title for title in table.table.column_names if title.upper() == "PARAMCD"), None)
+    if title is None:
+        return
+    found = [one for one in table.texts(title).unique().to_pylist() if one is not None]
+    if len(found) > 1:
+        raise DataError(
+            f"{table.where}: {title!r} has {len(found)} parameters ({', '.join(sorted(found)[:4])}, ...), whose "
+            f"values would be added up; keep those of one, as visits[visits.{title} == {min(found)!r}] does in pandas"
+        )
 
 
 def decision_rows(decisions: Any, payments: Any) -> Ints:
