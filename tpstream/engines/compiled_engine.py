@@ -13,19 +13,17 @@ import numpy as np
 
 from tpstream.engines import compiled_plain_loop
 from tpstream.engines.compiled_general import GeneralRun
-from tpstream.engines.compiled_plain_loop import DONE, FLUSH, LAST, PENDING, ROUND, WRITTEN, PlainMemory
-from tpstream.engines.draws import DrawsReader, at_whole_rounds, fill_sums
+from tpstream.engines.compiled_plain_loop import LAST, PlainMemory
+from tpstream.engines.compiled_run import CompiledRun
+from tpstream.engines.draws import DrawsReader, at_whole_rounds, fill_sums, put_block
 from tpstream.engines.engine import Bus
 from tpstream.engines.event_buffers import EventBuffers
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import EngineError, TpstreamError
+from tpstream.model.errors import EngineError
 from tpstream.model.events import Kind
 from tpstream.model.notes import logger
-from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.policies.base import NO_ARM, Parameters, SharedPolicy, check_arm, told_problem
-from tpstream.policies.diagnosis import raise_error
-from tpstream.policies.functions import check_decision
+from tpstream.policies.base import Parameters, SharedPolicy, told_problem
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -146,32 +144,15 @@ class CompiledEngine:
         return {} if self._policy.measures is None else self._policy.measures(self._state)
 
 
-class PlainRun:
+class PlainRun(CompiledRun):
     """A run of the paper's world: calls its loop, and gives it what it returns for."""
 
-    def __init__(
-        self,
-        world: World,
-        policy: SharedPolicy,
-        state: Any,
-        subscriptions: Any,
-        stream: np.random.Generator,
-        reader: DrawsReader,
-        bus: Bus,
-        label: str,
-    ) -> None:
-        self._world = world
-        self._policy = policy
-        self._label = label
-        self._subscriptions = subscriptions
-        self._stream = stream
-        self._held = hold_stream(stream)
-        self._reader = reader
-        self._loops = load_for(policy, compiled_plain_loop, state)
-        self._state = self._with_slots(state)
-        self._buffers = EventBuffers(bus, world.problem) if bus.names else None
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._loops = load_for(self._policy, compiled_plain_loop, self._state)
+        self._state = self._with_slots(self._state)
+        self._buffers = EventBuffers(self._bus, self._world.problem) if self._bus.names else None
         self._memory = self._make_memory()
-        self._cursor = np.array([1, -1, 0, 0])
 
     def round_batches(self, length: int, optional: tuple[str, ...]) -> Iterator[Ints]:  # noqa: ARG002 (there are none)
         """Run all rounds, and for a log the rest of the open pulls if the world is drained; yields the arms."""
@@ -187,41 +168,12 @@ class PlainRun:
                 self._advance(np.empty(0, dtype=np.int64))
             self._publish()
 
-    def _advance(self, decisions: Ints) -> None:
-        """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""
-        cursor = self._cursor
-        try:
-            while True:
-                answer = self._call(decisions)
-                if answer == DONE:
-                    return
-                if answer == FLUSH:
-                    self._publish()
-                else:
-                    arm, round = int(cursor[PENDING]), int(cursor[ROUND])
-                    if arm == NO_ARM:
-                        check_decision(arm, self._policy, self._state, round, self._label)
-                    self._refill(check_arm(arm, self._world.problem, round, self._label))
-        except Exception as error:
-            if cursor[WRITTEN]:
-                self._publish()
-            if isinstance(error, TpstreamError):
-                raise
-            raise_error(self._policy, self._state, self._label, int(cursor[ROUND]), error)
-
     def _call(self, decisions: Ints) -> int:
         """Run the loop, with or without a log, until it returns for something."""
         given = self._state, self._held, self._subscriptions, self._memory
         if self._buffers is None:
             return int(self._loops.run_plain(*given, self._cursor, decisions))
         return int(self._loops.run_logged(*given, self._buffers.columns, self._cursor, decisions))
-
-    def _publish(self) -> None:
-        """Hand the events to the bus, and empty the arrays."""
-        events = int(self._cursor[WRITTEN])
-        self._cursor[WRITTEN] = 0
-        if self._buffers is not None:
-            self._buffers.publish(events)
 
     def _make_memory(self) -> PlainMemory:
         """Memory for the loop; arrays for handlers that the policy lacks, or for a log that is not there, are empty."""
@@ -255,12 +207,7 @@ class PlainRun:
         )
 
     def _refill(self, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
-        block, memory = self._reader.next_block(arm), self._memory
-        first = BLOCK - len(block)
-        memory.used[arm] = first
-        memory.totals[arm, first:] = block.totals
-        if self._needs_parts:
-            memory.pool[arm, first:] = block.rewards
+        """Give an arm its next block."""
+        block, first = put_block(self._reader, arm, self._memory)
         if self._subscriptions.group:
-            fill_sums(block.rewards, memory.sums[arm, first:])
+            fill_sums(block.rewards, self._memory.sums[arm, first:])

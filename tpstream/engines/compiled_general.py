@@ -6,17 +6,13 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines import compiled_general_loop as loop
-from tpstream.engines.draws import LONGEST_REACH, DrawsReader, too_far
-from tpstream.engines.engine import Bus
+from tpstream.engines.compiled_run import CompiledRun
+from tpstream.engines.draws import LONGEST_REACH, put_block, too_far
 from tpstream.engines.event_buffers import ROWS, EventBuffers
 from tpstream.model.arrays import Ints
-from tpstream.model.errors import EngineError, TpstreamError
-from tpstream.model.numba_support import hold_stream
+from tpstream.model.errors import EngineError
 from tpstream.model.pull_rows import longer, with_longer
-from tpstream.model.world import BLOCK, World
-from tpstream.policies.base import NO_ARM, SharedPolicy, check_arm
-from tpstream.policies.diagnosis import raise_error
-from tpstream.policies.functions import check_decision
+from tpstream.model.world import BLOCK
 from tpstream.policies.loader import load_for
 from tpstream.policies.runner import PER_SLOT, needs_rows
 
@@ -26,33 +22,14 @@ FARTHEST = 2**40
 """Longer delays, in rounds, are cut to this: no run is that long."""
 
 
-class GeneralRun:
+class GeneralRun(CompiledRun):
     """Calls the loop, and gives it what it returns for: blocks of draws, room for events, more memory."""
 
-    def __init__(
-        self,
-        world: World,
-        policy: SharedPolicy,
-        state: Any,
-        subscriptions: Any,
-        stream: np.random.Generator,
-        reader: DrawsReader,
-        bus: Bus,
-        label: str,
-    ) -> None:
-        self._world = world
-        self._policy = policy
-        self._per_slot = (*policy.per_pull, *policy.queues)
-        self._state = state
-        self._subscriptions = subscriptions
-        self._stream = stream
-        self._held = hold_stream(stream)
-        self._reader = reader
-        self._bus = bus
-        self._label = label
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._per_slot = (*self._policy.per_pull, *self._policy.queues)
         self._run: Any = None
-        self._cursor = np.zeros(loop.CURSOR, dtype=np.int64)
-        self._cursor[[loop.ROUND, loop.PENDING, loop.FREE]] = 1, -1, -1
+        self._cursor[loop.FREE] = -1
         self._sites: Ints | None = None
         self._memory: Any = self._make_memory()
 
@@ -111,44 +88,14 @@ class GeneralRun:
         self._memory = self._memory._replace(rows=ROWS if optional else 0)
         self._add_slots(min(self._world.problem.horizon, SLOTS_AT_FIRST))
 
-    def _advance(self, decisions: Ints) -> None:
-        """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""
-        cursor = self._cursor
-        try:
-            while True:
-                columns = self._buffers.columns
-                answer = self._run(
-                    self._state, self._held, self._subscriptions, self._memory, columns, cursor, decisions
-                )
-                if answer == loop.DONE:
-                    return
-                self._serve(answer)
-        except Exception as error:
-            if cursor[loop.WRITTEN]:
-                self._publish()
-            if isinstance(error, TpstreamError):
-                raise
-            raise_error(self._policy, self._state, self._label, int(cursor[loop.ROUND]), error)
-
-    def _serve(self, answer: int) -> None:
-        """Give the loop what it returned for."""
-        if answer == loop.FLUSH:
-            self._publish()
-        elif answer == loop.ROOM:
-            self._make_room()
-        else:
-            arm, round = int(self._cursor[loop.PENDING]), int(self._cursor[loop.ROUND])
-            if arm == NO_ARM:
-                check_decision(arm, self._policy, self._state, round, self._label)
-            self._refill(check_arm(arm, self._world.problem, round, self._label))
+    def _call(self, decisions: Ints) -> int:
+        """Run the loop until it returns for something."""
+        given = self._state, self._held, self._subscriptions, self._memory, self._buffers.columns
+        return int(self._run(*given, self._cursor, decisions))
 
     def _refill(self, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
-        block = self._reader.next_block(arm)
-        first = BLOCK - len(block)
-        self._memory.used[arm] = first
-        self._memory.pool[arm, first:] = block.rewards
-        self._memory.totals[arm, first:] = block.totals
+        """Give an arm its next block."""
+        block, first = put_block(self._reader, arm, self._memory)
         if block.schedule is not None:
             offsets = np.minimum(block.schedule.offsets, FARTHEST)
             self._memory.delays[arm, first:] = np.where(block.schedule.lost, -1 - offsets, offsets)
@@ -160,12 +107,6 @@ class GeneralRun:
             return self._world.timing.nominal(problem.span).astype(np.int64).reshape(1, 1, -1)
         # One row means that all pulls have the same delays; so a single arm gets a second, unused row.
         return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
-
-    def _publish(self) -> None:
-        """Hand the events to the bus, and empty the arrays."""
-        events, rows = int(self._cursor[loop.WRITTEN]), int(self._cursor[loop.SHOWN])
-        self._cursor[[loop.WRITTEN, loop.SHOWN]] = 0
-        self._buffers.publish(events, rows)
 
     def _make_room(self) -> None:
         """Enlarge whatever is too small for the pull that is to be made."""

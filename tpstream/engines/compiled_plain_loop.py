@@ -25,9 +25,9 @@ from tpstream.policies.handlers import (
     set_clock,
 )
 
-DONE, INVALID, FLUSH = -1, -2, -3
-"""Why the loop returned, if not for an arm that needs its next block: all rounds are done, a decision is no arm, the
-arrays of events are full."""
+DONE, FLUSH, INVALID = -1, -2, -4
+"""Why the loop returned, if not for an arm that needs its next block: all rounds are done, the arrays of events are
+full, a decision is no arm; as in compiled_general_loop.py."""
 ROUND, PENDING, LAST, WRITTEN = range(4)
 """Places of the cursor: the next round, a decision that waits (-1: none), the last round, events written."""
 

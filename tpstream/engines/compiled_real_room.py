@@ -12,7 +12,7 @@ from tpstream.engines import compiled_general_loop as shared
 from tpstream.engines.compiled_general import SLOTS_AT_FIRST
 from tpstream.engines.compiled_real_memory import SIZE, SPARE, Heap, RealMemory
 from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
-from tpstream.engines.draws import DrawsReader
+from tpstream.engines.draws import DrawsReader, put_block
 from tpstream.model.arrays import Floats, Ints
 from tpstream.model.pull_rows import longer
 from tpstream.model.reveal import REVEALS
@@ -111,12 +111,9 @@ class RealRoom:
         return {name: np.zeros((0, *shape), dtype=types[name]) for name, shape in shapes.items()}
 
     def _refill(self, arm: int) -> None:
-        """Give an arm its next block; a short one, at the end of a record, is put at the end of the room for it."""
-        block, memory = self._reader.next_block(arm), self._memory
-        first = BLOCK - len(block)
-        memory.used[arm] = first
-        memory.pool[arm, first:] = block.rewards
-        memory.totals[arm, first:] = block.totals
+        """Give an arm its next block."""
+        memory = self._memory
+        block, first = put_block(self._reader, arm, memory)
         if block.schedule is not None:
             memory.offsets[arm, first:] = block.schedule.offsets
             memory.missing[arm, first:] = block.schedule.lost

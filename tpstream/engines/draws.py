@@ -191,6 +191,20 @@ def at_whole_rounds(timing: Timing) -> bool:
     return whole and timing.reveal == "all"
 
 
+def put_block(reader: "DrawsReader", arm: int, memory: Any) -> tuple[Block, int]:
+    """Put an arm's next block into the memory of a loop: its rewards, if there is room for them, and its totals.
+
+    A short block, at the end of a record, is put at the end of the room. Returns it, and where it begins.
+    """
+    block = reader.next_block(arm)
+    first = BLOCK - len(block)
+    memory.used[arm] = first
+    memory.totals[arm, first:] = block.totals
+    if len(memory.pool):
+        memory.pool[arm, first:] = block.rewards
+    return block, first
+
+
 class DrawsReader:
     """Hands one policy the draws of every arm in order; each policy of a run has a reader of its own."""
 
