@@ -144,7 +144,7 @@ def unreliable(arm: ArmAges, ages: int) -> str | None:
     if few is not None:
         return few
     chosen = arm.age < ages
-    totals = np.bincount(arm.row[chosen], weights=arm.amount[chosen], minlength=arm.count)
+    totals: Floats = np.bincount(arm.row[chosen], weights=arm.amount[chosen], minlength=arm.count).astype(np.float64)
     positive = np.sort(totals[totals > 0])[::-1]
     if not len(positive):
         return "no decision paid more than it was refunded"
