@@ -5,6 +5,7 @@ whole rounds, which also serves the paper's world where a log has columns for de
 drives the one of real-valued times.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -12,18 +13,20 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines import compiled_plain_loop
-from tpstream.engines.compiled_general import GeneralRun
+from tpstream.engines.compiled_general_loop import CURSOR, DONE, FLUSH, PENDING, ROUND, SHOWN, WRITTEN
 from tpstream.engines.compiled_plain_loop import LAST, PlainMemory
-from tpstream.engines.compiled_run import CompiledRun
 from tpstream.engines.draws import DrawsReader, at_whole_rounds, fill_sums, put_block
 from tpstream.engines.engine import Bus
 from tpstream.engines.event_buffers import EventBuffers
 from tpstream.model.arrays import Bools, Floats, Ints
-from tpstream.model.errors import EngineError
+from tpstream.model.errors import EngineError, TpstreamError
 from tpstream.model.events import Kind
 from tpstream.model.notes import logger
+from tpstream.model.numba_support import hold_stream
 from tpstream.model.world import BLOCK, Purpose, World, open_stream
-from tpstream.policies.base import Parameters, SharedPolicy, told_problem
+from tpstream.policies.base import NO_ARM, Parameters, SharedPolicy, check_arm, told_problem
+from tpstream.policies.diagnosis import raise_error
+from tpstream.policies.functions import check_decision
 from tpstream.policies.loader import init_state, load_for, make_subscriptions
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -116,16 +119,7 @@ class CompiledEngine:
         plain, subscriptions = self._world.timing.plain, self._subscriptions
         if not plain or self.bus.names or subscriptions.partial or subscriptions.received:
             note_memory(self._world.problem.arms, self._world.problem.span, self._world.timing.bytes_per_part)
-        kind: Any = GeneralRun
-        if self._pauses is not None:
-            from tpstream.engines.compiled_paused import PausedRun  # noqa: PLC0415 (few worlds need it)
-
-            kind = partial(PausedRun, self._pauses)
-        elif plain and self._world.problem.endpoint is None and not (self.bus.names and self._optional):
-            kind = PlainRun
-        elif not at_whole_rounds(self._world.timing) or self._world.problem.endpoint is not None:
-            from tpstream.engines.compiled_real import RealRun as kind  # noqa: N813, PLC0415 (few worlds need it)
-        run = kind(
+        run = self._kind_of_run()(
             self._world,
             self._policy,
             self._state,
@@ -139,9 +133,93 @@ class CompiledEngine:
         batches: Iterator[Ints] = run.round_batches(ROUNDS_PER_BATCH, self._optional)
         return batches
 
+    def _kind_of_run(self) -> Any:
+        """The class of the run with the simplest loop that serves this world; the others are not even loaded."""
+        if self._pauses is not None:
+            from tpstream.engines.compiled_paused import PausedRun  # noqa: PLC0415 (see above)
+
+            return partial(PausedRun, self._pauses)
+        ordinary = self._world.problem.endpoint is None
+        if self._world.timing.plain and ordinary and not (self.bus.names and self._optional):
+            return PlainRun
+        if at_whole_rounds(self._world.timing) and ordinary:
+            from tpstream.engines.compiled_general import GeneralRun  # noqa: PLC0415 (see above)
+
+            return GeneralRun
+        from tpstream.engines.compiled_real import RealRun  # noqa: PLC0415 (see above)
+
+        return RealRun
+
     def policy_measures(self) -> Mapping[str, float]:
         """Numbers by name that the policy reports after the last round."""
         return {} if self._policy.measures is None else self._policy.measures(self._state)
+
+
+class CompiledRun(ABC):
+    """What runs of all compiled loops have in common: they call their loop, and give it what it returns for."""
+
+    _buffers: Any = None
+    """Where the loop writes events; None: it makes none."""
+
+    def __init__(
+        self,
+        world: World,
+        policy: SharedPolicy,
+        state: Any,
+        subscriptions: Any,
+        stream: np.random.Generator,
+        reader: DrawsReader,
+        bus: Bus,
+        label: str,
+    ) -> None:
+        self._world = world
+        self._policy = policy
+        self._state = state
+        self._subscriptions = subscriptions
+        self._stream = stream
+        self._held = hold_stream(stream)
+        self._reader = reader
+        self._bus = bus
+        self._label = label
+        self._cursor = np.zeros(CURSOR, dtype=np.int64)
+        self._cursor[[ROUND, PENDING]] = 1, -1
+
+    @abstractmethod
+    def _call(self, decisions: Ints) -> int:
+        """Run the loop until it returns for something."""
+
+    @abstractmethod
+    def _refill(self, arm: int) -> None:
+        """Give an arm its next block."""
+
+    def _advance(self, decisions: Ints) -> None:
+        """Run the loop to the end of the batch; before an error is raised, the events so far go to the bus."""
+        cursor = self._cursor
+        try:
+            while (answer := self._call(decisions)) != DONE:
+                self._serve(answer)
+        except Exception as error:
+            if cursor[WRITTEN]:
+                self._publish()
+            if isinstance(error, TpstreamError):
+                raise
+            raise_error(self._policy, self._state, self._label, int(cursor[ROUND]), error)
+
+    def _serve(self, answer: int) -> None:
+        """Give the loop what it returned for."""
+        if answer == FLUSH:
+            self._publish()
+        else:
+            arm, round = int(self._cursor[PENDING]), int(self._cursor[ROUND])
+            if arm == NO_ARM:
+                check_decision(arm, self._policy, self._state, round, self._label)
+            self._refill(check_arm(arm, self._world.problem, round, self._label))
+
+    def _publish(self) -> None:
+        """Hand the events to the bus, and empty the arrays."""
+        events, rows = int(self._cursor[WRITTEN]), int(self._cursor[SHOWN])
+        self._cursor[[WRITTEN, SHOWN]] = 0
+        self._buffers.publish(events, rows)
 
 
 class PlainRun(CompiledRun):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tpstream.engines import compiled_general_loop as loop
-from tpstream.engines.compiled_run import CompiledRun
+from tpstream.engines.compiled_engine import CompiledRun
 from tpstream.engines.draws import LONGEST_REACH, put_block, too_far
 from tpstream.engines.event_buffers import ROWS, EventBuffers
 from tpstream.model.arrays import Ints
@@ -107,6 +107,13 @@ class GeneralRun(CompiledRun):
             return self._world.timing.nominal(problem.span).astype(np.int64).reshape(1, 1, -1)
         # One row means that all pulls have the same delays; so a single arm gets a second, unused row.
         return np.zeros((max(problem.arms, 2), BLOCK, problem.span), dtype=np.int64)
+
+    def _serve(self, answer: int) -> None:
+        """Give the loop what it returned for, which may be more memory."""
+        if answer == loop.ROOM:
+            self._make_room()
+        else:
+            super()._serve(answer)
 
     def _make_room(self) -> None:
         """Enlarge whatever is too small for the pull that is to be made."""
