@@ -153,7 +153,7 @@ class Checker:
         place, fault = first_fault(self._rules, self._state, _columns(events))
         if not fault:
             return None
-        event = {name: rows[place].item() for name, rows in events.columns().items() if not COLUMN[name].per_pull}
+        event = {name: rows[place].item() for name, rows in events.arrays()._asdict().items() if len(rows)}
         if place:
             before = float(events.time[place - 1])
         text = TEXTS[fault].format_map(event | self._facts(event, before))
