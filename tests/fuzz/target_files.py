@@ -8,11 +8,9 @@ from children import do_command
 from hypothesis import strategies as st
 from kept_children import try_files
 from mutations import changed_file, donors_of, tree_of
-from samples import Sample, samples
+from samples import Sample, is_slow, samples
 
 Case = dict[str, Any]
-SLOW = {"--figure", "--report", "fit"}
-"""Words of commands that take several times as long as others: they draw, or simulate much."""
 
 
 @cache
@@ -36,7 +34,7 @@ def cases(kind: str) -> st.SearchStrategy[Case]:
 
 def _commands(sample: Sample) -> st.SearchStrategy[Any]:
     """A command that reads the sample; those that take long one time in twenty."""
-    slow = [words for words in sample.commands if SLOW & set(words)]
+    slow = [words for words in sample.commands if is_slow(words)]
     quick = [words for words in sample.commands if words not in slow]
     if not (slow and quick):
         return st.sampled_from(sample.commands)

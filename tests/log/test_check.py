@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tampering import write_lines
 
-from tpstream import Scenario, check_log, import_log, simulate
+from tpstream import Decider, Scenario, check_log, import_log, simulate
 from tpstream.log import check as check_module
 from tpstream.log.writer import convert
 
@@ -159,3 +159,12 @@ def test_damage_is_a_fault_beside_others(tmp_path: Path, run: Lines) -> None:
     first, *_, last = (str(fault) for fault in check_log(path).faults)
     assert "part 7" in first
     assert last.startswith("the log is damaged: it has not the SHA-256")
+
+
+def test_a_fault_in_the_log_of_a_decider(tmp_path: Path) -> None:
+    """Events that have a name from outside are told like others."""
+    with Decider.open(tmp_path / "shop", policy="uniform", arms=["a", "b"], span=3, clock="caller") as decider:
+        decider.deliver(decider.decide("offer", at=1.0).token, amount=2.0, key="payment", part=1, at=1.5)
+    lines = [json.loads(line) for line in (tmp_path / "shop.jsonl").read_text().splitlines()]
+    (fault,) = check(tmp_path, changed(lines, line_of(lines, "partial"), arm=7))
+    assert "arm 7, but pull 1 is of arm" in fault

@@ -46,6 +46,8 @@ BAD: dict[str, dict[str, Any]] = {
     "looks": {"scenario": {"trial": {"looks": {"cleaning": "x"}}}},
     "rewards": {"scenario": {"rewards": "many"}},
     "drain": {"scenario": {"drain": "yes"}},
+    "start": {"scenario": {"start": "2024-01-03x"}},
+    "origin": {"origin": "today"},
 }
 """Headers that cannot be, each wrong in one thing."""
 TEXTS = {"no UTF-8": b'{"schema":1,"policy":"\xff\xfe"}', "deep": DEEP, "no object": b"[1]"}

@@ -95,6 +95,8 @@ def read_decisions(log: Log, purpose: str) -> Decisions:
     time, row = columns["time"][is_paid], columns["pull"][is_paid] - 1
     until, whole = _until(log, columns["time"])
     age = columns["part"][is_paid] - 1 if header.payments else np.floor(time - made[row] + ROUNDING).astype(np.int64)
+    if (age < 0).any():
+        raise LogError(f"{log.path}: something was paid before its decision; `tpstream check` says where")
     periods = header.span if header.payments else _periods(log, age)
     age = np.minimum(age, periods - 1)  # a part that is due at the end of the window still counts
     window = float(periods if header.window is None else header.window)

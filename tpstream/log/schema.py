@@ -85,6 +85,7 @@ class LoggedScenario(msgspec.Struct, frozen=True):
     default_reward: Number | None = None
     drain: bool = False
     reveal: Reveal = "all"
+    start: Text | None = None
 
 
 class DeciderSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,6 +278,11 @@ def decode_header(path: Path, text: bytes) -> Header:
         if count != needed:
             of = "arms" if needed == len(header.arms) else "parts"
             raise LogError(f"{path}: header: there are {count} {name} for {needed} {of}; correct it")
+    for name, date in (("origin", header.origin), ("scenario.start", header.scenario.get("start"))):
+        try:
+            datetime.fromisoformat(date or "2000-01-01")
+        except ValueError:
+            raise LogError(f"{path}: header: {name}: {date!r} is no date such as 2024-12-31; correct it") from None
     if header.groups is not None and header.span % header.groups:
         raise LogError(f"{path}: header: the span {header.span} is no multiple of {header.groups} groups; correct it")
     return header

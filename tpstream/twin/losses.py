@@ -54,7 +54,7 @@ def without_losses(arm: ArmAges, lost: Places, random: np.random.Generator) -> L
     """What the decisions would have paid without losses, and the delay that makes such losses."""
     is_lost = np.zeros((arm.count, arm.periods), dtype=np.bool_)
     row, age = lost
-    known = (row < arm.count) & (age < arm.periods)
+    known = (row < arm.count) & (age >= 0) & (age < arm.periods)
     is_lost[row[known], age[known]] = True
     is_due = is_lost.any(axis=0) | (np.bincount(arm.age, minlength=arm.periods) > 0)  # a window may be longer than that
     is_seen = (np.arange(arm.periods) < arm.observed[:, np.newaxis]) & is_due

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tpstream.log.arrow import Tail as ArrowTail
+from tpstream.log.formats import damage_told
+from tpstream.log.guard import Fitting
 from tpstream.log.jsonl import Tail as JsonTail
 from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
@@ -69,6 +71,7 @@ class FollowedLog:
 
     def _clear(self) -> None:
         self.aggregate = Aggregate(self.header, str(self.path), resolution=COARSE)
+        self._fitting = Fitting(self.header, self.path, NEEDED)
         self._kept = KeptParts()
         self._open = 0
         self._pictured: tuple[int, Mapping[str, Any] | None] = 0, None
@@ -94,8 +97,9 @@ class FollowedLog:
                 self._begin()
             self._size = size
             if not self.header.sparse:
-                for columns in self._tail.read(NEEDED):
-                    yield self._add(columns)
+                with damage_told(self.path):
+                    for columns in map(self._fitting.fit, self._tail.read(NEEDED)):
+                        yield self._add(columns)
             elif any(len(columns["kind"]) for columns in self._tail.read(("kind",))):
                 before = self.aggregate.pulls.count
                 self._clear()
