@@ -34,7 +34,6 @@ BAD: dict[str, dict[str, Any]] = {
     "groups that do not divide the span": {"groups": 2},
     "window": {"window": -1.0},
     "sites": {"sites": [{}]},
-    "origin": {"origin": "yesterday"},
     "detail": {"detail": "everything"},
     "policy": {"policy": "x" * 20_000},
     "endpoint": {"endpoint": {"scale": [1.0], "shift": [0.0], "maxima": [None], "means": [None]}},

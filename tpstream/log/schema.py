@@ -270,10 +270,6 @@ def decode_header(path: Path, text: bytes) -> Header:
         raise LogError(f"{path}: header: is nested too deep; there is no log to read") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise LogError(f"{path}: the header is broken or torn: {error}; there is no log to read") from error
-    try:
-        datetime.fromisoformat(header.origin or "1970-01-01")
-    except ValueError as error:
-        raise LogError(f"{path}: header: origin: {error}; write it as 2024-01-31T00:00:00") from error
     for name, count, needed in _lengths(header):
         if count != needed:
             of = "arms" if needed == len(header.arms) else "parts"

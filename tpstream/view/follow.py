@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tpstream.log.arrow import Tail as ArrowTail
-from tpstream.log.formats import damage_told
-from tpstream.log.guard import Fitting
+from tpstream.log.guard import Fitting, damage_told
 from tpstream.log.jsonl import Tail as JsonTail
 from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
