@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo paper league docs test lint types imports browser unit verify fuzz fuzz-full clean
+.PHONY: help demo paper league docs test lint types imports browser unit coverage verify fuzz fuzz-full clean
 
 help:  ## What can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,13 +47,13 @@ imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 # Pages are tested in Chromium, which is a package of Debian; where it cannot be installed, these tests are skipped.
-# Coverage cannot look into compiled code, so the tests that exercise it run a second time as plain Python; the faults
-# that are planted into loops run only there, since each would compile every loop anew. So do the kit and replay with
-# all policies, which would take half a minute each to compile: compiled, they run with one policy for each family of
-# handlers (tests/support/families.py), and with all in `make verify`.
+# Some tests run a second time as plain Python: what is compiled checks no bounds. The faults that are planted into
+# loops run only there, since each would compile every loop anew. So do the kit and replay with all policies, which
+# would take half a minute each to compile: compiled, they run with one policy for each family of handlers
+# (tests/support/families.py), and with all in `make verify`.
 INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/looks/test_posteriors.py tests/looks/test_tests.py tests/log/test_contract.py tests/log/test_check.py tests/log/test_sparse.py tests/analysis/test_log_regret.py \
-	tests/testing/test_conformance.py::test_policies tests/replay/test_replay.py \
-	$(addprefix tests/engines/test_,time_order.py planted_faults.py parity.py parity_faults.py stepping.py)
+	tests/testing/test_conformance.py::test_policies tests/replay/test_replay.py tests/replay/test_randomisation.py \
+	$(addprefix tests/engines/test_,draws.py time_order.py planted_faults.py parity.py parity_faults.py stepping.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 
 browser:
@@ -62,8 +62,14 @@ browser:
 		echo "Chromium is not installed and cannot be: the tests in a browser are skipped (tests/view/test_browser.py, test_live_browser.py and test_report_browser.py)"
 
 unit: $(VENV)/installed-dev browser
-	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0
+	$(PYTEST) -m "not slow and not verify"
 	$(PYTEST) -m "slow and not verify"
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(PYTEST) $(INTERPRETED)
+
+# Coverage cannot look into compiled code, so it joins the tests with compiled code and those as plain Python. It makes
+# both some half as long again, so it is not a part of `make test`.
+coverage: $(VENV)/installed-dev browser  ## Which lines the tests pass; at least 95 %
+	COVERAGE_FILE=.coverage.compiled $(PYTEST) -m "not slow and not verify" --cov --cov-report= --cov-fail-under=0
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief COVERAGE_FILE=.coverage.interpreted \
 		$(PYTEST) --cov --cov-report= --cov-fail-under=0 $(INTERPRETED)
 	$(BIN)/coverage combine --quiet .coverage.compiled .coverage.interpreted

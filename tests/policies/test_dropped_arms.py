@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import every
 from parity import case_of
 from pausing import Plan, Step, run_both
 from worlds import PlainArm, world_of
@@ -73,7 +74,7 @@ def play(policy: Runner, rounds: range, stream: np.random.Generator) -> list[int
     return arms
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES.builtin if name not in KEEPING])
+@pytest.mark.parametrize("name", every([name for name in POLICIES.builtin if name not in KEEPING]))
 @pytest.mark.parametrize("left", [SOME, np.array([False, True, False])], ids=["two", "one"])
 def test_a_dropped_arm_is_never_pulled(name: str, left: Bools) -> None:
     """Nobody is given an arm after it was dropped, in the first rounds or later; before, nothing is different."""
@@ -123,7 +124,7 @@ def test_turns() -> None:
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("name", [name for name in POLICIES.builtin if name not in KEEPING])
+@pytest.mark.parametrize("name", every([name for name in POLICIES.builtin if name not in KEEPING]))
 def test_engines_agree_where_arms_are_dropped(name: str) -> None:
     """Both engines decide the same before and after an arm is dropped and a look is told, and leave it out."""
     plan = Plan(np.array([20.0, 25.0]), (Step(stages=(0,)), Step(stages=(1,), open_arms=SOME)))

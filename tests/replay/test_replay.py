@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from families import SOME, every
+from families import REPLAYED, SOME, every
 from hypothesis import given, settings, strategies as st
 from strategies import scenarios
 from studies import ASYNCHRONOUS, read_lines, small
@@ -40,7 +40,7 @@ def write_log(path: Path, policy: str = "tp-ucb-ew", **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize("format", ["jsonl", "arrow"])
-@pytest.mark.parametrize("policy", every(POLICY_NAMES))
+@pytest.mark.parametrize("policy", every(POLICY_NAMES, REPLAYED))
 def test_a_log_replays(tmp_path: Path, policy: str, format: str) -> None:
     """The policy of a log decides the same on its events, whatever the format; and its values are drawn again."""
     result = replay(write_log(tmp_path / f"run.{format}", policy))
@@ -64,7 +64,7 @@ def test_any_prefix_of_any_log_replays(
     assert (result.equal, result.rounds, result.complete, result.notes) == (True, rounds, False, (told,))
 
 
-@pytest.mark.parametrize("policy", every(POLICY_NAMES))
+@pytest.mark.parametrize("policy", every(POLICY_NAMES, REPLAYED))
 @pytest.mark.parametrize("name", ASYNCHRONOUS)
 def test_a_log_of_an_asynchronous_world_replays(tmp_path: Path, name: str, policy: str) -> None:
     """Also where times are real, parts come late or never, and pulls are closed early."""
