@@ -62,8 +62,7 @@ browser:
 		echo "Chromium is not installed and cannot be: the tests in a browser are skipped (tests/view/test_browser.py, test_live_browser.py and test_report_browser.py)"
 
 unit: $(VENV)/installed-dev browser
-	$(PYTEST) -m "not slow and not verify"
-	$(PYTEST) -m "slow and not verify"
+	$(PYTEST)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(PYTEST) $(INTERPRETED)
 
 # Coverage cannot look into compiled code, so it joins the tests with compiled code and those as plain Python. It makes
