@@ -132,7 +132,9 @@ def _by_part(arm: Ints, values: Floats, seen: Bools, weights: Floats, arms: int)
             if seen[row, part]:
                 numbers[arm[row], part] += 1.0
                 means[arm[row], part] += values[row, part]
-    means /= numbers
+    for one in range(arms):
+        for part in range(len(weights)):
+            means[one, part] = means[one, part] / numbers[one, part] if numbers[one, part] > 0.0 else np.nan
     for row in range(len(arm)):
         for part in range(len(weights)):
             if seen[row, part] and weights[part] != 0.0:
