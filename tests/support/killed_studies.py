@@ -29,33 +29,37 @@ def world() -> Any:
     return small(horizon=60_000, drain=False)
 
 
-def study(folder: Path) -> None:
-    """The study that is interrupted; its two threads write down every run that they start."""
-    take_turns = loop._run_policies_in_turn
+def study(folder: Path, patience: tuple[int, float] | None) -> None:
+    """The study that is interrupted: whoever starts the last run that is waited for kills it, so many seconds later."""
+    take_turns, whole = loop._run_policies_in_turn, os.getpid()
 
     def noted(scenario: Any, choices: Any, seed: int, run: int, *rest: Any) -> Any:
         with (folder / STARTED).open("a") as file:
             file.write(f"{run}\n")
+        if patience is not None and len(started_runs(folder)) >= patience[0]:
+            time.sleep(patience[1])
+            os.kill(whole, signal.SIGKILL)
         return take_turns(scenario, choices, seed, run, *rest)
 
     loop._run_policies_in_turn = noted
     compare(world(), POLICIES, runs=RUNS, jobs=2, folder=folder)
 
 
-def attempt(folder: Path, patience: float | None) -> dict[str, Any]:
-    """One attempt in a process of its own, killed after so many seconds."""
+def started_runs(folder: Path) -> list[int]:
+    """The runs that this attempt has begun; a line that is not whole yet counts next time."""
+    return [int(line) for line in (folder / STARTED).read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def attempt(folder: Path, patience: tuple[int, float] | None) -> dict[str, Any]:
+    """One attempt in a process of its own, killed so many seconds after it began so many runs."""
     kept = kept_runs(folder)
     (folder / STARTED).write_text("")
     child = os.fork()
     if child == 0:
-        study(folder)
+        study(folder, patience)
         os._exit(0)
-    if patience is not None:
-        time.sleep(patience)
-        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    started = [int(run) for run in (folder / STARTED).read_text().split()]
-    return {"kept": kept, "started": started, "killed": os.WIFSIGNALED(status)}
+    return {"kept": kept, "started": started_runs(folder), "killed": os.WIFSIGNALED(status)}
 
 
 def kept_runs(folder: Path) -> list[int]:
@@ -72,7 +76,8 @@ def main(folder: Path, kills: int, seed: int) -> None:
     compare(world(), POLICIES, runs=1)  # what is compiled now is there in every fork
     moments = random.Random(seed)  # noqa: S311 (moments, not secrets)
     for _ in range(kills):
-        print(json.dumps(attempt(folder, moments.uniform(0.0, 0.25))), flush=True)  # noqa: T201
+        patience = moments.randint(1, 5), moments.uniform(0.0, 0.02)
+        print(json.dumps(attempt(folder, patience)), flush=True)  # noqa: T201
     print(json.dumps(attempt(folder, None)), flush=True)  # noqa: T201
 
 
