@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from heard import CLOSED, DECIDE, GROUP, HANDLERS, LOST, PARTIAL, PULL, RECEIVED, policy_with
+from log_samples import make_events
 from parity import Case, calls_of, replay_state, run_compiled, run_simpy
 from worlds import table_world
 
@@ -15,9 +16,11 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Schedule
-from tpstream.model.world import Regular, Timing, World
+from tpstream.model.numba_support import JIT_IS_OFF
+from tpstream.model.world import Purpose, Regular, Timing, World, open_stream
+from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters, Parameters, PythonPolicy, SharedPolicy
-from tpstream.policies.runner import start_policy
+from tpstream.policies.runner import Runner, start_policy
 
 NAN = float("nan")
 Call = tuple[int, int, int, int, float, float, float]
@@ -185,3 +188,18 @@ def test_open_arms_of_the_wrong_form_are_refused(wrong: Any) -> None:
     problem = table_world(np.ones((2, 1, 2)), 1).problem
     with pytest.raises(PolicyError, match=r"its state has open_arms = .*; make it np\.ones\(problem\.arms, dtype"):
         start_policy(form, problem, GroupParameters(), np.random.default_rng(0))
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+def test_events_that_cannot_be_written_to_need_no_other_code() -> None:
+    """Handlers are compiled once, also where a policy is told events of a stepped world, which are read-only."""
+    form, problem = POLICIES.find("uniform"), Scenario.load("setting-1").problem().without_means()
+    policy = start_policy(form, problem, form.parameters(), open_stream(1, 0, Purpose.POLICY))
+    assert isinstance(policy, Runner)
+    events = make_events(10)
+    policy.hear(events)
+    compiled = list(policy._loops.notify_events.signatures)
+    for column in events.columns().values():
+        column.flags.writeable = False
+    policy.hear(events)
+    assert list(policy._loops.notify_events.signatures) == compiled
