@@ -53,6 +53,7 @@ imports: $(VENV)/installed-dev
 # (tests/support/families.py), and with all in `make verify`.
 INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/looks/test_posteriors.py tests/looks/test_tests.py tests/log/test_contract.py tests/log/test_check.py tests/log/test_sparse.py tests/analysis/test_log_regret.py \
 	tests/testing/test_conformance.py::test_policies tests/replay/test_replay.py tests/replay/test_randomisation.py \
+	tests/scenario/test_applications.py::test_what_the_policies_make_of_a_lump \
 	$(addprefix tests/engines/test_,draws.py time_order.py planted_faults.py parity.py parity_faults.py stepping.py)
 PYTEST := $(BIN)/pytest -n auto --dist worksteal
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from strategies import scenarios
 from studies import read_lines, small
@@ -38,7 +39,7 @@ def literally(lines: list[Line], round: int) -> dict[str, float]:
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 @given(scenario=scenarios(), policy=st.sampled_from(POLICY_NAMES))
 def test_curves_are_their_definitions(
     tmp_path_factory: pytest.TempPathFactory, scenario: Scenario, policy: str

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from worlds import VARIANTS, Run, TableArm, due_events, parameters_of, run_world, table_of, table_world, table_worlds
 
@@ -23,7 +24,7 @@ def run_case(case: Case, name: str) -> Run:
     return run_world(case[0], name)
 
 
-@settings(max_examples=200)
+@settings(max_examples=up_to(200))
 @given(CASES, NAMES)
 def test_all_events_come_in_the_order_of_the_contract(case: Case, name: str) -> None:
     """A run's events are, one by one and to the last bit, those that the rule of order gives for its decisions."""
@@ -115,7 +116,7 @@ def test_pulls_are_numbered_by_round(case: Case, name: str) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 @given(case=CASES, data=st.data())
 def test_the_future_is_not_known(variant: str, case: Case, data: st.DataObject) -> None:
     """Rewards that are delivered at or after a decision can change without changing the decisions up to it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from tampering import write_lines
 
@@ -117,7 +118,7 @@ def test_all_faults_are_listed(tmp_path: Path, run: Lines) -> None:
     assert [fault.split(",")[0] for fault in check(tmp_path, lines)] == [f"line {place}" for place in places]
 
 
-@settings(max_examples=25)
+@settings(max_examples=up_to(25))
 @given(st.data())
 def test_a_changed_event_is_found(tmp_path_factory: pytest.TempPathFactory, run: Lines, data: st.DataObject) -> None:
     """Whatever number of an event of a regular world is changed, a fault is found, none before its line."""

@@ -18,6 +18,7 @@ from contract_rows import (
     first_broken,
     header_for_rows,
 )
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from runs import open_run
 from studies import ASYNCHRONOUS, small
@@ -57,7 +58,7 @@ def header_of(world: World, **changes: Any) -> Header:
     return Header(**facts | changes)
 
 
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 @given(table_worlds(longest=30), st.sampled_from(["ucb1", "tp-ucb-fr", "uniform"]), st.integers(1, 40), st.booleans())
 def test_what_the_engine_writes_passes(case: tuple[World, int], name: str, size: int, known: bool) -> None:  # noqa: FBT001
     """Every run keeps the contract, whether its world is known or not, however its events are cut into batches."""
@@ -68,7 +69,7 @@ def test_what_the_engine_writes_passes(case: tuple[World, int], name: str, size:
     assert first_broken(header, events, size=size) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=up_to(300))
 @given(table_worlds(longest=12), st.data())
 def test_any_lost_repeated_or_swapped_event_of_a_regular_world_is_caught(
     case: tuple[World, int], data: st.DataObject

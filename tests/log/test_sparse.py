@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from log_samples import FORMATS, bits, write_log
 from strategies import arrival_tables, delay_tables
@@ -87,7 +88,7 @@ def written(log: Log) -> int:
 
 @pytest.mark.parametrize("format", FORMATS)
 @given(scenario=worlds(drain=True), detail=st.sampled_from(["all", "indices"]))
-@settings(max_examples=25)
+@settings(max_examples=up_to(25))
 def test_a_sparse_log_reads_as_the_whole_one(format: str, scenario: Scenario, detail: str) -> None:
     """Of a run that is drained: without its zeros, and read again, a log is what it was, to the last bit."""
     with TemporaryDirectory() as name:
@@ -104,7 +105,7 @@ def test_a_sparse_log_reads_as_the_whole_one(format: str, scenario: Scenario, de
 
 
 @given(scenario=worlds(drain=False))
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 def test_a_part_under_way_at_the_end_is_refused(scenario: Scenario) -> None:
     """A run that ends with open pulls reads as before, or is refused where parts are under way; never else."""
     with TemporaryDirectory() as name:
@@ -137,7 +138,7 @@ def under_way(events: Events, nominal: list[float]) -> bool:
 
 
 @given(scenario=worlds(delays=False), share=st.floats(0, 1))
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 def test_a_torn_log_reads_as_a_beginning(scenario: Scenario, share: float) -> None:
     """A torn log without its zeros reads as the first events of the run, up to the last event that is written."""
     with TemporaryDirectory() as name:

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from worlds import build_policy, events_of, table_world
 
@@ -72,7 +73,7 @@ def deliveries(draw: st.DrawFn) -> tuple[int, int, list[Row]]:
     return groups, width, rows
 
 
-@settings(max_examples=150)
+@settings(max_examples=up_to(150))
 @given(deliveries(), st.integers(1, 7))
 def test_ew_gathers_groups_of_pulls_that_close_out_of_order(case: tuple[int, int, list[Row]], batch: int) -> None:
     """TP-UCB-EW's index follows from the groups heard to their end, however pulls mingle and batches are cut."""

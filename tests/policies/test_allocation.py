@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import assume, given, settings, strategies as st
 from literal_allocation import lifted
 
@@ -22,7 +23,7 @@ def memory(shares: Floats) -> Floats:
 
 
 @given(SHARES, st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=200)
+@settings(max_examples=up_to(200))
 def test_lifting_keeps_proportions_between_the_limits(given_: list[float], low: float, high: float) -> None:
     """Lifted shares are c times the given ones, cut at the limits, with the sum 1; limits hold for all."""
     shares = normal(given_)
@@ -52,7 +53,7 @@ def test_one_pass_would_not_be_enough() -> None:
 
 
 @given(SHARES, st.floats(0, 0.3), st.floats(0.4, 1))
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 def test_clipping_is_cutting_and_scaling(given_: list[float], minimum: float, maximum: float) -> None:
     """Clipped shares are those cut at the limits, divided by their sum."""
     shares = normal(given_)
@@ -64,7 +65,7 @@ def test_clipping_is_cutting_and_scaling(given_: list[float], minimum: float, ma
 
 
 @given(SHARES, st.floats(0.05, 0.9), st.sampled_from([lift, clip]))
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 def test_a_fixed_share_stays(given_: list[float], share: float, limit: object) -> None:
     """The share of the control is not changed by limits, which hold for the others inside the rest."""
     shares = normal(given_)
@@ -77,7 +78,7 @@ def test_a_fixed_share_stays(given_: list[float], share: float, limit: object) -
 
 
 @given(SHARES, st.floats(0, 50))
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 def test_powers(given_: list[float], power: float) -> None:
     """Shares are proportional to their powers; 0^0 is 1."""
     shares = normal(given_)

@@ -51,7 +51,7 @@ def tell(policy: Runner, pull: int, arm: int, values: Floats) -> None:
     shown = float(values.sum())  # only the clairvoyant policy looks at it
     rows = [(Kind.PULL, 0, shown), *((Kind.PARTIAL, j + 1, x) for j, x in enumerate(values))]
     rows.append((Kind.CLOSED, 0, shown))
-    size, kinds = len(rows), np.array([row[0] for row in rows], dtype=np.uint8)
+    size, kinds = len(rows), np.array([row[0] for row in rows], dtype=np.int8)
     columns = {"pull": pull, "arm": arm, "round": pull}
     policy.hear(
         Events(

@@ -240,7 +240,7 @@ def test_policies_that_do_not_fit(policy: str, complaint: str) -> None:
 def test_policies_that_are_told_of_unequal_groups() -> None:
     """Caps say what each group pays at most; one group pays whatever the endpoint is."""
     for policy in ("tp-ucb-fr:groups=3,caps=[0, 0, 1]", "tp-ucb-fr:groups=1"):
-        assert len(simulate(trial(endpoint="last"), policy).arms) == 60
+        assert len(simulate(trial(endpoint="last"), policy, engine="simpy").arms) == 60
 
 
 @pytest.mark.parametrize(("design", "scale", "shift"), DESIGNS)
@@ -313,9 +313,8 @@ def test_progressive_thompson_weighs_the_path(
     prior, unit = (PRIOR, 1.0) if own else (default_prior(3), 3.0)
     given = {"prior": PRIOR.model_dump(mode="json")} if own else {}
     scenario, path = trial(**design), tmp_path / "run.jsonl"
-    simulate(
-        scenario, {"kind": "progressive-thompson", "ties": "first", **given}, log=path, log_detail="indices", seed=4
-    )
+    policy = {"kind": "progressive-thompson", "ties": "first", **given}
+    simulate(scenario, policy, engine="simpy", log=path, log_detail="indices", seed=4)
     stream = open_stream(4, 0, Purpose.POLICY)
     seen: dict[int, tuple[int, dict[int, float]]] = {}
     for event in read_log(path).events():
@@ -336,6 +335,6 @@ def test_coordinates_that_join_unequal_parts() -> None:
     with pytest.raises(PolicyError, match=r"join parts with different weights.*set groups = 4"):
         simulate(scenario, "progressive-thompson:groups=2")
     equal = scenario.with_(trial={"control": "standard", "weights": [1, 1, 3, 3]})
-    assert len(simulate(equal, "progressive-thompson:groups=2").arms) == 60
+    assert len(simulate(equal, "progressive-thompson:groups=2", engine="simpy").arms) == 60
     closed = simulate(scenario, "progressive-thompson:hears=closed", engine="compiled")
     assert closed.arms.tolist() == simulate(scenario, "progressive-thompson:hears=closed", engine="simpy").arms.tolist()

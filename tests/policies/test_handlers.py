@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from heard import CLOSED, DECIDE, GROUP, HANDLERS, LOST, PARTIAL, PULL, RECEIVED, policy_with
+from log_samples import make_events
 from parity import Case, calls_of, replay_state, run_compiled, run_simpy
 from worlds import table_world
 
@@ -15,9 +16,11 @@ from tpstream.model.arrays import Floats
 from tpstream.model.errors import PolicyError
 from tpstream.model.events import Events
 from tpstream.model.interfaces import Schedule
-from tpstream.model.world import Regular, Timing, World
+from tpstream.model.numba_support import JIT_IS_OFF
+from tpstream.model.world import Purpose, Regular, Timing, World, open_stream
+from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters, Parameters, PythonPolicy, SharedPolicy
-from tpstream.policies.runner import start_policy
+from tpstream.policies.runner import Runner, start_policy
 
 NAN = float("nan")
 Call = tuple[int, int, int, int, float, float, float]
@@ -38,9 +41,9 @@ class Scripted:
         return Schedule(np.tile(np.array(self.offsets, dtype=np.float64), (pulls, 1)), np.tile(self.lost, (pulls, 1)))
 
 
-def calls_in_every_engine(world: World, *handlers: str) -> list[list[Call]]:
-    """The calls of a policy with these handlers in SimPy, compiled with a log and without, and in replay."""
-    case = Case(world, policy_with(*handlers), GroupParameters())
+def calls_in_every_engine(world: World, *kinds: int) -> list[list[Call]]:
+    """The calls of these kinds in SimPy, compiled with a log and without, and in replay, of a policy that hears all."""
+    case = Case(world, policy_with(*HANDLERS), GroupParameters())
     reference = run_simpy(case)
     assert reference.events is not None
     states = [
@@ -49,7 +52,8 @@ def calls_in_every_engine(world: World, *handlers: str) -> list[list[Call]]:
         run_compiled(case, log=False).state,
         replay_state(case, reference.events),
     ]
-    return [[tuple(row) for row in np.nan_to_num(calls_of(state), nan=-1.0).tolist()] for state in states]
+    calls = [np.nan_to_num(calls_of(state), nan=-1.0) for state in states]
+    return [[tuple(row) for row in rows[np.isin(rows[:, 0], kinds)].tolist()] for rows in calls]
 
 
 def test_every_handler_is_told_the_time() -> None:
@@ -68,7 +72,7 @@ def test_every_handler_is_told_the_time() -> None:
         (PARTIAL, 0, 2, 1, 3, 3, 2),
         (RECEIVED, 0, 0, 0, 5, 0, 2),
     ]
-    assert calls_in_every_engine(world, *HANDLERS) == [by_hand] * 4
+    assert calls_in_every_engine(world, DECIDE, PULL, PARTIAL, RECEIVED, GROUP, CLOSED, LOST) == [by_hand] * 4
 
 
 def test_lost_parts_are_told_when_that_is_known() -> None:
@@ -89,7 +93,7 @@ def test_lost_parts_are_told_when_that_is_known() -> None:
         (CLOSED, 0, 2, 1, 2, 2, 4),
         (LOST, 0, 0, 3, 0, 0, 5),
     ]
-    assert calls_in_every_engine(world, "on_pull", "on_partial", "on_lost", "on_closed") == [by_hand] * 4
+    assert calls_in_every_engine(world, DECIDE, PULL, PARTIAL, LOST, CLOSED) == [by_hand] * 4
 
 
 def test_a_late_part_is_not_lost() -> None:
@@ -102,21 +106,18 @@ def test_a_late_part_is_not_lost() -> None:
         (PARTIAL, 0, 1, 1, 1, 1, 1),
         (CLOSED, 0, 1, 1, 1, 1, 2),
     ]
-    assert calls_in_every_engine(world, "on_pull", "on_partial", "on_lost", "on_closed") == [by_hand] * 4
+    assert calls_in_every_engine(world, DECIDE, PULL, PARTIAL, LOST, CLOSED) == [by_hand] * 4
 
 
 def test_the_clock_has_real_times() -> None:
-    """With a decision every 1.5 and parts 0.25 and 1.25 later the clock shows these times, in SimPy and in replay."""
+    """With a decision every 1.5 and parts 0.25 and 1.25 later the clock shows these times, wherever it is told."""
     timing = Timing(
         delays=(Scripted((0.25, 1.25), (False, True), whole=False),), names=("scripted",), arrivals=Regular(1.5)
     )
     world = table_world([[[1.0, 2.0]] * 2], horizon=2, groups=1, timing=timing, drain=True)
-    case = Case(world, policy_with("on_pull", "on_partial", "on_lost"), GroupParameters())
-    reference = run_simpy(case)
-    assert reference.events is not None
     by_hand = [1.5, 1.5, 1.75, 2.75, 3.0, 3.0, 3.25, 4.25]
-    states = [reference.state, replay_state(case, reference.events)]
-    assert [calls_of(state)[:, 6].tolist() for state in states] == [by_hand] * 2
+    found = calls_in_every_engine(world, DECIDE, PULL, PARTIAL, LOST)
+    assert [[call[6] for call in calls] for calls in found] == [by_hand] * 4
 
 
 @dataclass
@@ -185,3 +186,18 @@ def test_open_arms_of_the_wrong_form_are_refused(wrong: Any) -> None:
     problem = table_world(np.ones((2, 1, 2)), 1).problem
     with pytest.raises(PolicyError, match=r"its state has open_arms = .*; make it np\.ones\(problem\.arms, dtype"):
         start_policy(form, problem, GroupParameters(), np.random.default_rng(0))
+
+
+@pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+def test_events_that_cannot_be_written_to_need_no_other_code() -> None:
+    """Handlers are compiled once, also where a policy is told events of a stepped world, which are read-only."""
+    form, problem = POLICIES.find("uniform"), Scenario.load("setting-1").problem().without_means()
+    policy = start_policy(form, problem, form.parameters(), open_stream(1, 0, Purpose.POLICY))
+    assert isinstance(policy, Runner)
+    events = make_events(10)
+    policy.hear(events)
+    compiled = list(policy._loops.notify_events.signatures)
+    for column in events.columns().values():
+        column.flags.writeable = False
+    policy.hear(events)
+    assert list(policy._loops.notify_events.signatures) == compiled

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import given, settings, strategies as st
 from literal_policies import largest_mean
 from worlds import floats, run_world, table_world, table_worlds
@@ -53,7 +54,7 @@ def test_equal_decisions(case: str, drawn: tuple[World, int]) -> None:
     assert decisions[0] == decisions[1]
 
 
-@settings(max_examples=25)
+@settings(max_examples=up_to(25))
 @given(drawn=table_worlds(longest=40))
 def test_fr_exact_is_below_fr(drawn: tuple[World, int]) -> None:
     """On one history with one pull a round, the exact index is below TP-UCB-FR's by at least Rbar / n."""
@@ -91,7 +92,7 @@ class Shadow:
         return self.policy.indices()
 
 
-@settings(max_examples=25)
+@settings(max_examples=up_to(25))
 @given(drawn=table_worlds(longest=40))
 def test_pooled_is_never_above_ew(drawn: tuple[World, int]) -> None:
     """In the same round of the same history the pooled index is at most that of TP-UCB-EW: one root of a sum."""
@@ -120,7 +121,7 @@ def test_kl_bounds(mean: float, bound: float) -> None:
     assert others == pytest.approx([upper_bound(mean, 0.2, 0.5)] * 4, rel=1e-14)
 
 
-@settings(max_examples=200)
+@settings(max_examples=up_to(200))
 @given(st.floats(0.0, 1.0), st.floats(1e-9, 30.0), st.floats(0.0, 1.0))
 def test_kl_bounds_anywhere(mean: float, budget: float, guess: float) -> None:
     """Newton's method finds what halving the interval finds, whatever the guess."""

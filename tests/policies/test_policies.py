@@ -3,6 +3,7 @@
 import literal
 import numpy as np
 import pytest
+from families import up_to
 from hypothesis import example, given, settings, strategies as st
 from scipy import stats
 from worlds import (
@@ -34,7 +35,7 @@ def corner(arms: int, span: int, groups: int, horizon: int = 30) -> tuple[World,
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=250)
+@settings(max_examples=up_to(250))
 @given(table_worlds())
 @example(corner(arms=5, span=1, groups=1))
 @example(corner(arms=5, span=2, groups=1))
@@ -48,7 +49,7 @@ def test_decisions_are_those_of_the_literal_formulas(variant: str, case: tuple[W
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=100)
+@settings(max_examples=up_to(100))
 @given(table_worlds(exact=True))
 def test_ties_go_to_the_first_arm(variant: str, case: tuple[World, int]) -> None:
     """Where indices tie again and again, what is equal on paper is equal in the policy, and the first arm is pulled."""
@@ -191,7 +192,7 @@ def test_groups_must_divide_the_span(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tp-ucb-fr", "tp-ucb-ew"])
-@settings(max_examples=20)
+@settings(max_examples=up_to(20))
 @given(data=st.data())
 def test_groups_default_to_the_environments(name: str, data: st.DataObject) -> None:
     """A policy that is given no groups assumes the environment's."""

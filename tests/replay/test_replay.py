@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from families import REPLAYED, SOME, every
+from families import REPLAYED, SOME, every, up_to
 from hypothesis import given, settings, strategies as st
 from strategies import scenarios
 from studies import ASYNCHRONOUS, read_lines, small
@@ -47,7 +47,7 @@ def test_a_log_replays(tmp_path: Path, policy: str, format: str) -> None:
     assert (result.equal, result.rounds, result.complete, result.notes) == (True, 60, True, ())
 
 
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 @given(scenario=scenarios(), policy=st.sampled_from(SOME), data=st.data())
 def test_any_prefix_of_any_log_replays(
     tmp_path_factory: pytest.TempPathFactory, scenario: Scenario, policy: str, data: st.DataObject

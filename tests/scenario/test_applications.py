@@ -15,6 +15,10 @@ from tpstream import Scenario, simulate
 from tpstream.log.sinks import MemorySink
 from tpstream.model.arrays import Ints
 from tpstream.model.events import Events, Kind
+from tpstream.model.numba_support import JIT_IS_OFF
+
+AS_PYTHON = () if JIT_IS_OFF else pytest.mark.verify
+"""Of loops that only one test needs: they run as plain Python, and compiled in `make verify`."""
 
 
 def record(scenario: Scenario, policy: str, engine: str = "auto") -> Events:
@@ -99,7 +103,11 @@ def test_a_lump_is_what_delayed_ucb1_hears(engine: str) -> None:
 
 @pytest.mark.parametrize(
     "run",
-    [run_simpy, partial(run_compiled, log=True), partial(run_compiled, log=False)],
+    [
+        run_simpy,
+        pytest.param(partial(run_compiled, log=True), marks=AS_PYTHON),
+        pytest.param(partial(run_compiled, log=False), marks=AS_PYTHON),
+    ],
     ids=["simpy", "compiled", "compiled without a log"],
 )
 def test_what_the_policies_make_of_a_lump(run: Callable[[Case], Outcome]) -> None:

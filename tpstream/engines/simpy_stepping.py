@@ -33,7 +33,7 @@ class OutsidePolicy:
         return self.arm
 
     def indices(self) -> Floats:
-        """No numbers."""
+        """NaN for every arm: who decides outside has no indices."""
         return self._nothing
 
     def take(self) -> Events:

@@ -37,7 +37,7 @@ COMPARISON = "comparison"
 FIRST = ("table.csv", "results.csv", "results.parquet")
 """The result files that are named first."""
 GROWS = ("policies", "sweep", "runs", "logs", "log_format", "commands", "shown", "hash")
-"""What may be another in a later command: policies, values of a sweep and runs can be added."""
+"""What may differ in a later command: policies, values of a sweep and runs can be added."""
 
 
 class _Named(msgspec.Struct):

@@ -12,7 +12,7 @@ from multiprocessing import get_context, parent_process
 from typing import Any
 
 SIGNAL_AT_PARENTS_DEATH = 1
-"""The number of this wish in Linux's `prctl`."""
+"""The option of Linux's `prctl` for a signal that a process gets when its parent ends."""
 
 
 class OwnPool(futures.ProcessPoolExecutor):

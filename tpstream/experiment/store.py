@@ -34,7 +34,7 @@ from tpstream.scenario.source_code import file_hash, identify_code, modules_of
 from tpstream.timing.kinds import kinds_in
 
 SCHEMA = 3
-"""Of what is kept in a study's folder; it grows when results of the old one could be misread."""
+"""The version of what is kept in a study's folder; a new one where older results could be misread."""
 NAME = "study.sqlite"
 TABLES = """
 CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY, result_key TEXT NOT NULL UNIQUE);

@@ -29,13 +29,13 @@ from tpstream.log.sparse_merge import Merge, Merged, cut, empty_rows, fill, merg
 from tpstream.model.arrays import Bools, Bytes, Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import (
-    CHANGED,
     CLOSED,
     COLUMN,
     COLUMN_NAMES,
     COLUMNS,
     KIND_NAMES,
     LATE,
+    NO_PULL,
     OUTSIDE_COLUMNS,
     PART_KINDS,
     PARTIAL,
@@ -201,7 +201,7 @@ def _check_ranges(path: Path, columns: Columns, pulls: int, span: int) -> None:
         raise LogError(f"{path}: a log with the looks of a trial has all events; it cannot be sparse")
     is_pull = columns["kind"] == PULL
     made = pulls + np.cumsum(is_pull)
-    expected = np.where(is_pull, made, np.clip(columns["pull"], np.where(columns["kind"] == CHANGED, 0, 1), made))
+    expected = np.where(is_pull, made, np.clip(columns["pull"], np.where(columns["kind"] >= NO_PULL, 0, 1), made))
     for name, wrong, what in (
         ("pull", columns["pull"] != expected, "pulls are numbered 1, 2, ... as they are made"),
         ("part", (columns["part"] < 0) | (columns["part"] > span), f"the span is {span}"),

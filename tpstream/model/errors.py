@@ -180,7 +180,7 @@ LONGEST_NAME = 200
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as a question, or nothing; a giant is like no name, and comparing it takes long."""
+    """The nearest known name as a question, or nothing; very long text is not compared, since that takes long."""
     if len(name) > LONGEST_NAME:
         return ""
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)

@@ -185,8 +185,12 @@ def needs_rows(subscriptions: Any) -> bool:
 
 
 def told_columns(events: Events) -> tuple[Any, ...]:
-    """The columns of which a policy is told."""
-    return events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
+    """The columns of which a policy is told; those that cannot be written to are copied.
+
+    For compiled code these would be arrays of another type, for which the policy's handlers would be compiled again.
+    """
+    told = events.time, events.kind, events.round, events.pull, events.arm, events.part, events.value
+    return told if events.time.flags.writeable else tuple(column.copy() for column in told)
 
 
 def start_policy(

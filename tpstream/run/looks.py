@@ -27,12 +27,12 @@ from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.timing.pipeline import due_decisions
 
 CUT, DECISION = 0, 1
-"""The stages of a look."""
+"""The stages of a look: the data are cut, and it is decided on them."""
 
 
 @dataclass(frozen=True, eq=False)
 class GivenArrivals:
-    """Decisions at times that were drawn before: those of the patients who are enrolled."""
+    """Decisions at times that were drawn before the run: those of the patients who are enrolled."""
 
     given: Floats
     regular = False
@@ -55,7 +55,7 @@ class GivenSites(GivenArrivals):
 
 
 class TrialRun:
-    """The looks of one run: when it pauses, and what is done then."""
+    """The looks of one run: when the run pauses, and what is done then."""
 
     def __init__(self, design: Design, world: World) -> None:
         times, sites, cuts, decisions = enrolment(design, world)

@@ -19,7 +19,7 @@ class EventAccount:
         self.subscriber = Account(np.array(world.problem.means), rounds, world.problem.horizon)
 
     def add(self, arms: Ints) -> None:
-        """Nothing: the events tell of the pulls, too."""
+        """Do nothing: the events tell of the pulls, too."""
 
     def values(self) -> Measures:
         """The measures of the run, by name."""

@@ -128,7 +128,7 @@ def choose_sink(spec: str) -> SinkChoice:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """All of it; made once, where a user calls, and handed on whole."""
+    """What is asked of runs besides scenario, policy and seed; made once, where a user calls, and handed on whole."""
 
     engine: EngineName = "auto"
     log: LogOptions | None = None

@@ -1,5 +1,8 @@
 // The data of the page: unpacked once, then read by the figures.
 
+// Numbers of kinds of events, as in model/events.py.
+const KIND = { partial: 1, closed: 2, late: 3, dropped: 4 };
+const isPaid = (kind) => kind === KIND.partial || kind === KIND.late;
 const SIZES = { u1: 1, u2: 2, u4: 4, f4: 4, f8: 8 };
 const ARRAYS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 

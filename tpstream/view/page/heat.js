@@ -58,9 +58,9 @@ function drawDots(panel, by, [first, last]) {
     if (state.arm !== null && state.arm !== name) continue;
     const x = panel.x(pulled[place]), colour = colourOf(name, panel.colours.dark);
     for (let i = starts[place]; i < starts[place + 1]; i++) {
-      if (kinds[i] !== 1 && kinds[i] !== 3) continue;
+      if (!isPaid(kinds[i])) continue;
       const age = by === "age" ? ages[i] : Math.max(0, ages[i] - log.due[Math.max(parts[i], 1) - 1]);
-      ink.fillStyle = kinds[i] === 3 ? panel.colours.late : colour;
+      ink.fillStyle = kinds[i] === KIND.late ? panel.colours.late : colour;
       ink.fillRect(x - size / 2, panel.y(age + middle) - size / 2, size, size);
     }
   }

@@ -1,6 +1,6 @@
 // One pull's life: its parts on a line of time, and what was known when it was decided.
 
-const KINDS = ["pull", "arrived", "closed", "too late", "lost"];
+const WORDS = { [KIND.partial]: "arrived", [KIND.closed]: "closed", [KIND.late]: "too late", [KIND.dropped]: "lost" };
 
 function partsOf(log, place) {
   const starts = log.array("parts.start"), found = [];
@@ -23,7 +23,7 @@ function current() {
 // Bars of parts, [left, width, [[part, from, to], ...]]: what arrives at the same time, or within the width of a bar, is stacked.
 function stacks(panel, parts) {
   const wide = Math.max(1.5, Math.min(9, (panel.width / Math.max(parts.length, 1)) * 0.6)), found = [];
-  const paid = parts.filter(({ kind }) => kind === 1 || kind === 3).sort((a, b) => a.age - b.age);
+  const paid = parts.filter(({ kind }) => isPaid(kind)).sort((a, b) => a.age - b.age);
   for (const part of paid) {
     const x = panel.x(current().time + part.age), last = found[found.length - 1];
     const bar = last && x - last.middle < wide ? last : { middle: x, up: 0, down: 0, pieces: [] };
@@ -39,7 +39,7 @@ function drawStacks(panel, parts, colour) {
   for (const { middle, pieces } of bars) {
     for (const [{ kind }, from, to] of pieces) {
       const top = Math.min(panel.y(from), panel.y(to)), tall = Math.abs(panel.y(from) - panel.y(to)), gap = tall > 4 && pieces.length > 1 ? 1 : 0;
-      ink.fillStyle = kind === 1 ? colour : colours.late;
+      ink.fillStyle = kind === KIND.partial ? colour : colours.late;
       ink.fillRect(middle - wide / 2, from === to ? top - 1 : top, wide, Math.max(tall - gap, from === to || pieces.length === 1 ? 2 : 0));
     }
   }
@@ -64,9 +64,9 @@ const life = {
     if (!one || one.place === undefined) { panel.say(one && one.known ? "its parts are not in this page" : "no pull is chosen"); return; }
     const { ink, colours } = panel, colour = colourOf(one.log.arms[one.arm], colours.dark), parts = partsOf(one.log, one.place);
     drawStacks(panel, parts, colour);
-    for (const { kind, age } of parts.filter((part) => part.kind !== 1 && part.kind !== 3)) {
+    for (const { kind, age } of parts.filter((part) => !isPaid(part.kind))) {
       const x = panel.x(one.time + age), zero = panel.y(0);
-      if (kind === 4) {
+      if (kind === KIND.dropped) {
         ink.strokeStyle = colours.late; ink.lineWidth = 1.5;
         ink.beginPath(); ink.moveTo(x - 4, zero - 12); ink.lineTo(x + 4, zero - 4); ink.moveTo(x + 4, zero - 12); ink.lineTo(x - 4, zero - 4); ink.stroke();
       } else {
@@ -96,14 +96,14 @@ function story(one) {
     if (!log.only_pulls) found.push(`${credited} Its parts are not in this page: make the page again with --pull ${one.pull}.`);
     return found;
   }
-  const parts = partsOf(log, one.place), of = (kind) => parts.filter((part) => part.kind === kind), paid = of(1);
+  const parts = partsOf(log, one.place), of = (kind) => parts.filter((part) => part.kind === kind), paid = of(KIND.partial);
   const sum = (list) => list.reduce((total, part) => total + part.value, 0);
   if (!log.only_pulls) {
     const last = paid.length ? `, the last ${short(paid[paid.length - 1].age)}${log.unit ? ` ${plural(log.unit)}` : ""} after the pull` : "";
     found.push(`It was credited with ${amount(log, sum(paid))} in ${paid.length} of ${log.span} parts${last}.`);
-    if (of(3).length) found.push(`${counted(of(3).length, "part")} came too late, with ${amount(log, sum(of(3)))}.`);
-    if (of(4).length) found.push(`${counted(of(4).length, "part")} ${of(4).length === 1 ? "is" : "are"} lost.`);
-    found.push(of(2).length ? "It is closed." : page.live ? "It is still open." : "It was still open when the log ended.");
+    if (of(KIND.late).length) found.push(`${counted(of(KIND.late).length, "part")} came too late, with ${amount(log, sum(of(KIND.late)))}.`);
+    if (of(KIND.dropped).length) found.push(`${counted(of(KIND.dropped).length, "part")} ${of(KIND.dropped).length === 1 ? "is" : "are"} lost.`);
+    found.push(of(KIND.closed).length ? "It is closed." : page.live ? "It is still open." : "It was still open when the log ended.");
   }
   const open = log.array("parts.open");
   if (open) found.push(`When it was decided, ${counted(open[one.place], "other pull")} ${open[one.place] === 1 ? "was" : "were"} open.`);
@@ -125,6 +125,6 @@ function decisionTable(one) {
 }
 function partTable(one) {
   if (one.place === undefined) return { head: [], rows: [] };
-  const row = (part) => [part.part || "–", KINDS[part.kind], short(one.time + part.age), short(part.age), part.kind === 4 ? "–" : short(part.value)];
+  const row = (part) => [part.part || "–", WORDS[part.kind], short(one.time + part.age), short(part.age), part.kind === KIND.dropped ? "–" : short(part.value)];
   return { head: ["part", "what happened", "time", "age", one.log.reward], rows: partsOf(one.log, one.place).map(row) };
 }
