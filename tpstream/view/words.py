@@ -60,17 +60,19 @@ class Units:
 
 def scenario_name(header: Header) -> str:
     """The name of the scenario, or that there is none."""
-    return clean(header.scenario.get("name", "")) or "a log without a scenario"
+    unnamed = "a log without a scenario" if header.imported is None else "a log imported from tables"
+    return clean(header.scenario.get("name", "")) or unnamed
 
 
 def header_facts(header: Header) -> list[tuple[str, str]]:
     """The header in words, as pairs of a word and what it is."""
     given = {name: value for name, value in header.parameters.items() if value is not None}
     parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in given.items())
+    unknown = "not described in the log" if header.imported is None else "imported from tables"
     drawn = is_simulated(header) or header.decider is not None
     versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
     return [
-        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
+        ("scenario", clean(header.scenario.get("name", "")) or unknown),
         ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
         *([("random numbers", f"seed {header.seed}, run {header.run}")] if drawn else []),
         ("unit of time", Units.of(header).time or "not named in the log"),
@@ -109,12 +111,15 @@ def notes(log: Log, aggregate: Aggregate, summaries: int, step: int, with_parts:
     found = [] if log.truncated is None else [_ending(log, log.truncated)]
     if log.header.detail == "pulls":
         found.append("The log holds only the pulls, so what they paid is not known.")
+    if log.header.reveal != "all":
+        found.append(f"Parts are shown when they came; the policy did not hear all of them then ({log.header.reveal}).")
     if log.header.sparse:
-        found.append("The log is sparse: parts without an event paid nothing, and count as arrived when they were due.")
+        when = "their period was over" if log.header.payments else "they were due"
+        found.append(f"The log is sparse: parts without an event paid nothing, and count as arrived when {when}.")
     if aggregate.events:
         width = count_of(aggregate.time.width, units.time)
         steps = counted(aggregate.time.used, "step")
-        found.append(f"{counted(aggregate.events, 'event')} were added up in {steps} of time, of {width} each.")
+        found.append(f"Events are added up in {steps} of time, of {width} each.")
     every = "all" if step <= 1 else f"every {_ordinal(step)} one, {summaries:,} in all"
     found.append(f"Of {counted(pulls, 'pull')}, {every} can be looked up; {_sample(with_parts, pulls)}.")
     return found
