@@ -5,6 +5,7 @@ whole page, to be looked at: the paper's Setting 1, the medical trial, the weekl
 wrote, which is the shop of docs/replay.md with more customers.
 """
 
+import hashlib
 import json
 import shutil
 import sys
@@ -67,8 +68,9 @@ def write_foreign(path: Path, customers: int = 2_000) -> None:
             tell("partial", week, pull, part, paid[pull - 1][part - 1])
             if part == WEEKS:
                 tell("closed", week, pull, 0, sum(paid[pull - 1]))
-    lines = [header, *events, {"end": len(events)}]
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    zeros = "0" * 64  # in the place of the SHA-256, while it is computed
+    text = "".join(f"{json.dumps(line)}\n" for line in [header, *events, {"end": len(events), "sha256": zeros}])
+    path.write_text(text.replace(zeros, hashlib.sha256(text.encode()).hexdigest()), encoding="utf-8")
 
 
 def write_pages(folder: Path) -> dict[str, Path]:

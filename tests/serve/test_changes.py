@@ -8,9 +8,9 @@ import pytest
 from deciders import shop
 
 from tpstream import Decider, DeciderError, Parameters, PythonPolicy, check_log, evaluate, read_log, replay
+from tpstream.log.changes import decode_change
 from tpstream.model.events import Kind
 from tpstream.policies import POLICIES
-from tpstream.replay.steering import decode_change
 
 pytestmark = pytest.mark.usefixtures("no_flush")
 LEARNER = "delayed-ucb1"

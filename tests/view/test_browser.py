@@ -182,8 +182,16 @@ def test_a_selection_is_one_in_all_figures(show: Show, log: Log) -> None:
     assert "only" not in shown.text("#range")
 
 
+def saved_texts(shown: Shown, folder: Path) -> list[str]:
+    """The texts in the first picture of a page, saved as SVG."""
+    with shown.page.expect_download() as download:
+        shown.page.locator("#reward").get_by_role("button", name="save SVG").click()
+    download.value.save_as(folder / "reward.svg")
+    return [str(node.text) for node in ET.parse(folder / "reward.svg").iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (our own page wrote it)
+
+
 def test_dates(show: Show, tmp_path: Path) -> None:
-    """Where a log knows the dates of its times, axes have them, and so do the tips, the range and a pull's story."""
+    """Where a log knows the dates of its times, axes have round ones; tips, the range and a story have them, too."""
     keys = KEYS | ASYNCHRONOUS["window"] | {"time_unit": "day", "start": "2024-01-01"}
     simulate(Scenario(**keys), "uniform", log=tmp_path / "run.arrows")
     shown = show(read_log(tmp_path / "run.arrows"))
@@ -193,11 +201,12 @@ def test_dates(show: Show, tmp_path: Path) -> None:
     shown.page.fill("#number", "12")
     shown.page.keyboard.press("Enter")
     assert "Pull 12, made at day 12 (2024-01-13 00:00)" in shown.text("#story")
-    with shown.page.expect_download() as download:
-        shown.page.locator("#reward").get_by_role("button", name="save SVG").click()
-    download.value.save_as(tmp_path / "reward.svg")
-    texts = [str(node.text) for node in ET.parse(tmp_path / "reward.svg").iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314 (our own page wrote it)
-    assert {"date", "2024-01-21"} <= set(texts)
+    assert {"date", "2024-01-08", "2024-01-22"} <= set(saved_texts(shown, tmp_path))  # Mondays
+    simulate(Scenario.load("medical-trial").with_(horizon=30), "uniform", log=tmp_path / "years.arrows")
+    texts = saved_texts(show(read_log(tmp_path / "years.arrows")), tmp_path)
+    days = {text for text in texts if re.fullmatch(r"20\d\d-\d\d-\d\d", text)}
+    assert len(days) > 4
+    assert {day[-2:] for day in days} == {"01"}  # of months
 
 
 def test_an_arm_is_selected_where_it_is_drawn(show: Show, log: Log) -> None:

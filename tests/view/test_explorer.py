@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from command import Command, tpstream
 from explorer import HOSTILE, unpack, with_looks, written
@@ -16,12 +18,13 @@ from log_samples import make_events, make_header
 from markupsafe import escape
 from studies import ASYNCHRONOUS, KEYS
 
-from tpstream import Scenario, read_log, simulate
+from tpstream import Decider, Scenario, import_log, read_log, simulate
 from tpstream.log.writer import convert
 from tpstream.looks.design import Reason
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.view.explorer import MOST_LOGS, view
+from tpstream.view.follow import FollowedLog
 from tpstream.view.pages import read_file
 
 __all__ = ["tpstream"]
@@ -56,6 +59,27 @@ def test_numbers_in_a_page_are_those_of_the_log(path: Path) -> None:
     np.testing.assert_allclose(arrays["0.pull.paid"], paid, rtol=1e-6)
     assert log["pulls"] == 60
     assert log["events"] == len(frame)
+
+
+def test_heat_maps_tell_small_rewards_from_none(path: Path, tmp_path: Path) -> None:
+    """Beside a part that paid ten thousand times as much, the reward of each cell is known to 2.5 % all the same."""
+    events = read_log(path).join()
+    value = events.value.copy()
+    value[np.flatnonzero(events.kind == Kind.PARTIAL)[7]] = 1e4 * np.nanmax(value)
+    log = written(tmp_path / "heavy.arrows", Events(**(events.columns() | {"value": value})), read_log(path).header)
+    (about, arrays), frame = unpack(log.view().text), log.frame()
+    axes = about["logs"][0]["heats"]["age"]
+    frame["column"] = frame["pull"].map(frame[frame["kind"] == "pull"].set_index("pull")["time"]) - axes["origin"]
+    frame["row"] = frame["time"] - axes["origin"] - frame["column"]
+    arrived = frame[frame["kind"].isin(["partial", "late"])]
+    expected = np.zeros((axes["layers"], axes["rows"], axes["columns"]))
+    places = (arrived[name] // size for name, size in (("row", axes["height"]), ("column", axes["width"])))
+    np.add.at(expected, (arrived["arm"], *(place.astype(int) for place in places)), arrived["value"])
+    level = arrays["0.age.sums"].reshape(expected.shape).astype(float)
+    found = np.where(level > 0, axes["least"] * (axes["most"] / axes["least"]) ** ((level - 1) / 254), 0.0)
+    seen = (expected >= axes["least"]) | (expected == 0)
+    assert seen.mean() > 0.9
+    np.testing.assert_allclose(found[seen], expected[seen], rtol=0.025)
 
 
 def test_nothing_can_be_loaded_or_run_but_the_page_itself(path: Path) -> None:
@@ -119,6 +143,80 @@ def test_a_torn_log(tmp_path: Path, ending: str) -> None:
     log = read_log(path)
     notes = unpack(log.view().text)[0]["logs"][0]["notes"]
     assert notes[0] == f"The log is not complete: {log.truncated}. Everything up to there is shown."
+
+
+def test_an_imported_log(tmp_path: Path) -> None:
+    """Of tables of payments: what each arm was paid in time, late and given back, and no delays, since none is due."""
+    offers = pd.DataFrame({"id": [1, 2, 3], "day": [0, 1, 2], "variant": ["A", "B", "A"]})
+    paid = pd.DataFrame({"id": [1, 1, 2, 3, 3], "day": [0, 4, 9, 3, 5], "amount": [5.0, 7.0, 11.0, 20.0, -6.0]})
+    log = import_log(offers, paid, out=tmp_path / "shop.arrows", unit="day", window=6, until=20)
+    about, arrays = unpack(log.view().text)
+    told, bins = about["logs"][0], about["logs"][0]["time"]["bins"]
+    assert arrays["0.sum.parts"].reshape(2, bins).sum(axis=1).tolist() == [26.0, 0.0]
+    assert arrays["0.sum.late"].reshape(2, bins).sum(axis=1).tolist() == [0.0, 11.0]
+    assert arrays["0.pull.paid"].tolist() == [12.0, 0.0, 14.0]
+    assert list(told["heats"]) == ["age"]
+    assert told["heats"]["age"]["refunds"]
+    assert not told["means_known"]
+
+
+def test_a_decider_goes_on(tmp_path: Path) -> None:
+    """The log of decisions that are made for real is not called incomplete."""
+    with Decider.open(tmp_path / "shop", policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
+        decision = decider.decide("offer", at=0.0)
+        decider.deliver(decision.token, amount=2.0, key="payment", at=1.5)
+    about, arrays = unpack(read_log(tmp_path / "shop.jsonl").view().text)
+    assert about["logs"][0]["notes"][0].startswith("The log goes on: 1 decision so far")
+    assert arrays["0.pull.paid"].tolist() == [2.0]
+
+
+def test_seconds_of_a_decider_are_dates(tmp_path: Path) -> None:
+    """With the server's clock and no unit, times are seconds since the log was opened, and so have dates."""
+    with Decider.open(tmp_path / "shop", policy="uniform", arms=["old", "new"], span=3) as decider:
+        decider.decide("offer")
+    log = read_log(tmp_path / "shop.jsonl")
+    told = unpack(log.view().text)[0]["logs"][0]
+    assert (told["unit"], told["calendar"]["unit"]) == ("second", 1000.0)
+    assert abs(log.frame()["date"][0] - pd.Timestamp.now("UTC")) < pd.Timedelta("1min")
+
+
+def test_changes_are_told_in_words(tmp_path: Path) -> None:
+    """Another policy, fewer arms, a switch and its end: when, what and why, as marks and in the header."""
+    asked: dict[str, Any] = {"policy": "uniform", "arms": ["a", "b", "c"], "span": 2, "maxima": 9.0, "clock": "caller"}
+    with Decider.open(tmp_path / "shop", **asked) as decider:
+        decider.decide("1", at=1.0)
+        decider.change(policy="delayed-ucb1:groups=1", reason="<b>better</b>")
+        decider.change(arms=["a", "c"], reason="sold out")
+        decider.decide("2", at=3.0)
+        decider.switch("c", reason="a party")
+        decider.switch(None, reason="it is over")
+    path = tmp_path / "shop.jsonl"
+    log = unpack(read_log(path).view().text)[0]["logs"][0]
+    labels = ["policy delayed-ucb1:groups=1", "without b", "all for c", "the policy decides again"]
+    assert [(one["time"], one["label"]) for one in log["changes"]] == list(zip([1, 1, 3, 3], labels, strict=True))
+    assert log["changes"][1]["text"] == "from time 1 on: without b (reason: sold out)"
+    assert dict(log["facts"])["changes"].startswith("4 changes; from time 1 on: policy delayed-ucb1")
+    followed = FollowedLog(path)
+    followed.read()
+    assert followed.aggregate.changes[2][1].switch == "c"
+
+
+def test_when_parts_were_due_is_known_of_simulated_runs_only(path: Path, tmp_path: Path) -> None:
+    """The same events have delays if the header describes the world, and none if it does not."""
+    log = read_log(path)
+    assert set(unpack(log.view().text)[0]["logs"][0]["heats"]) == {"age", "delay"}
+    foreign = written(tmp_path / "foreign.arrows", log.join(), msgspec.structs.replace(log.header, scenario={}))
+    assert set(unpack(foreign.view().text)[0]["logs"][0]["heats"]) == {"age"}
+
+
+def test_a_log_that_does_not_prove_its_end(tmp_path: Path) -> None:
+    """An end marker without a SHA-256 leaves open whether the log is whole; it is not said that it is not."""
+    log = written(tmp_path / "old.jsonl", make_events(1))
+    text = re.sub(r',"sha256":"[0-9a-f]+"', "", log.path.read_text())
+    log.path.write_text(text)
+    assert unpack(read_log(log.path).view().text)[0]["logs"][0]["notes"][0] == (
+        "The end marker has no SHA-256: whether the log is whole is not known."
+    )
 
 
 def test_a_sparse_log_has_the_page_of_the_whole_one(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -157,12 +158,32 @@ def test_who_may_not_ask_is_not_read() -> None:
         assert not page.state.stop
 
 
+def test_who_goes_away_leaves_no_trace(capfd: pytest.CaptureFixture[str]) -> None:
+    """A browser that ends its connection in the middle, as one does whose page is loaded anew, prints nothing."""
+    with LivePage("a study") as page:
+        host = f"Host: 127.0.0.1:{page.port}"
+        for words in (
+            f"GET /?token={page.token} HTTP/1.1\r\n{host}\r\n\r\n",
+            f"POST /feed HTTP/1.1\r\n{host}\r\nX-Token: {page.token}\r\nContent-Length: 9\r\n\r\n{{",
+        ):
+            connection = socket.create_connection(("127.0.0.1", page.port), timeout=5)
+            connection.sendall(words.encode())
+            time.sleep(0.1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+            connection.close()
+        assert ask(page)[0] == 200
+        time.sleep(0.1)
+    assert capfd.readouterr().err == ""
+
+
 def test_what_is_no_message_is_refused() -> None:
     """Unknown places, what is not JSON and what has no length: an error each, and the page goes on."""
     with LivePage("a study") as page:
         assert ask(page, path=f"/etc?token={page.token}")[0] == 404
         assert ask(page, "POST", "/feed")[0] == 400
         assert ask(page, "POST", "/feed", Content_Length="999999999")[0] == 400
+        assert ask(page, "POST", "/stop", Content_Length="\xb2")[0] == 400
+        assert ask(page, path="x://[")[0] == 400
         assert ask(page)[0] == 200
 
 

@@ -13,6 +13,7 @@ from markupsafe import escape
 from studies import small
 
 from tpstream import compare, league, read_study, read_trial, sweep, trial
+from tpstream.analysis.columns import TABLES
 from tpstream.experiment.findings import league_findings, study_findings, sweep_findings
 from tpstream.experiment.runs import FailedRun
 from tpstream.figures.style import new_figure
@@ -216,3 +217,5 @@ def test_blocks() -> None:
     assert "two" not in page.text
     assert page.text.count("<table>") == page.text.count('class="scroll wide"') == 1
     assert [pair[0] for pair in definitions([table], "table", "contrasts").pairs] == ["policy", "regret"]
+    untitled = Table([{"": "as given"}])  # what has no title needs no definition
+    assert definitions([untitled], *TABLES).pairs == []

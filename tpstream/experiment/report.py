@@ -90,10 +90,12 @@ def findings_section(found: Sequence[str], origins: Sequence[Origin | None]) -> 
     return Section(FOUND, [Sentences([*missing, *found], points=True), Sentences([INTERVALS], quiet=True)])
 
 
-def command_section(facts: Sequence[tuple[str, str]]) -> Section:
-    """The command that was typed, and what its numbers depend on."""
+def command_section(facts: Sequence[tuple[str, str]], call: str = "") -> Section:
+    """The command that was typed, or in Python the call, if it is given, and what its numbers depend on."""
     versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
-    return Section(REPEAT, [Code(typed_command()), Facts([*facts, ("versions", versions)])])
+    typed = typed_command()
+    asked = call if call and not typed.startswith("tpstream ") else typed
+    return Section(REPEAT, [Code(asked), Facts([*facts, ("versions", versions)])])
 
 
 def repeat_section(

@@ -182,9 +182,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def calendar(self) -> tuple[datetime, int] | None:
         """The date and time at time 0, and the microseconds of a unit of time; None: times are no dates."""
-        if self.origin is None or self.time_unit not in MICROSECONDS:
-            return None
-        return datetime.fromisoformat(self.origin), MICROSECONDS[self.time_unit]
+        length = MICROSECONDS.get(self.time_unit or "", 0)
+        if not length and self.decider is not None and self.decider.unit_seconds is not None:
+            length = round(MICROSECONDS["second"] * self.decider.unit_seconds)
+        return None if self.origin is None or not length else (datetime.fromisoformat(self.origin), length)
 
     def assumed_groups(self) -> int | None:
         """The number of groups that the policy assumes, by its parameters; None if it is none that the span has."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from tpstream.log.changes import decode_change
 from tpstream.log.schema import Header
 from tpstream.model.events import CHANGED, PULL, Events
 from tpstream.policies.runner import Runner
 from tpstream.replay.replay import Divergence
-from tpstream.replay.steering import Steering, Teller, applied, decode_change
+from tpstream.replay.steering import Steering, Teller, applied
 
 History = Callable[[int], Iterable[Events]]
 """Reads the events of a log before the one of this number, as they are written."""

@@ -8,58 +8,21 @@ pulled with probability r / K + (1 - r) (m + (1 - K m) p).
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from tpstream.engines.simpy_engine import probabilities_of
+from tpstream.log.changes import Change
 from tpstream.log.periods import PeriodTeller, is_told_by_period
 from tpstream.log.schema import DeciderSettings, Header
 from tpstream.model.arrays import Bools, Floats
-from tpstream.model.errors import USER_RAISES, DeciderError, LogError, PolicyError
+from tpstream.model.errors import USER_RAISES, DeciderError, PolicyError
 from tpstream.model.events import Events, Kind, Told
 from tpstream.model.interfaces import TimedPolicy
 from tpstream.model.notes import logger
 from tpstream.model.world import Problem, Purpose, open_stream
 from tpstream.policies.runner import drops_arms, start_policy, tell_open_arms
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec, request_policy
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event of kind changed says, as JSON in its column `key`: everything as it is from then on."""
-
-    reason: str
-    policy: str
-    """The policy's label, its registered name and its parameters."""
-    kind: str
-    parameters: dict[str, Any]
-    arms: list[str]
-    """The arms that are open."""
-    switch: str | None = None
-    """The arm that all decisions are for; None: the policy decides."""
-    fresh: bool = False
-    """Whether the policy begins anew, and is told the whole log."""
-
-    @property
-    def leaves(self) -> bool:
-        """Whether decisions are not made by the policy before it: then it may fail when it is told what came last."""
-        return self.fresh or self.switch is not None
-
-
-def encode_change(change: Change) -> str:
-    """A change as text."""
-    return msgspec.json.encode(change).decode()
-
-
-def decode_change(source: object, text: str | None) -> Change:
-    """The change that a log tells."""
-    try:
-        return msgspec.json.decode(text or "", type=Change)
-    except msgspec.DecodeError as error:
-        raise LogError(
-            f"{source}: a change cannot be read: {error}; it must be the JSON that a Decider writes"
-        ) from None
 
 
 def choose_policy(spec: PolicySpec, problem: Problem) -> PolicyChoice:

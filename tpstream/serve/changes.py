@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tpstream.log.changes import Change
 from tpstream.log.reader import read_log
 from tpstream.model.errors import DeciderError
 from tpstream.replay.decided import written_before
 from tpstream.replay.retelling import tell_history
-from tpstream.replay.steering import Change, Steering, choose_policy
+from tpstream.replay.steering import Steering, choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState

@@ -6,6 +6,7 @@ from threading import RLock
 from typing import Any, Literal, Self, overload
 
 from tpstream.engines.engine import Bus
+from tpstream.log.changes import Change
 from tpstream.log.jsonl import encode_lines, to_events
 from tpstream.log.reader import read_log
 from tpstream.log.schema import Header
@@ -13,7 +14,7 @@ from tpstream.model.errors import DeciderError
 from tpstream.model.interfaces import Subscriber
 from tpstream.replay.decided import written_before
 from tpstream.replay.retelling import tell_history
-from tpstream.replay.steering import Change, applied
+from tpstream.replay.steering import applied
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
 from tpstream.serve.answers import Answers
 from tpstream.serve.changes import another_policy, another_switch

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tpstream.log.changes import Change, encode_change
 from tpstream.log.periods import NEEDED
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.events import CHANGED, CLOSED, COLUMN, KIND_NAMES, PULL, Event, Events, json_number
-from tpstream.replay.steering import Change, Chosen, Steering, Teller, encode_change
+from tpstream.replay.steering import Chosen, Steering, Teller
 from tpstream.scenario.policy_choice import PolicyChoice
 from tpstream.serve.book import Book, Place
 

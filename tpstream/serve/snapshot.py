@@ -19,13 +19,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tpstream.log.changes import Change
 from tpstream.log.periods import PeriodState
 from tpstream.log.schema import Header
 from tpstream.model.errors import DeciderError
 from tpstream.model.notes import package_versions
 from tpstream.model.pull_rows import Ring
 from tpstream.policies.runner import Runner
-from tpstream.replay.steering import Change, applied
+from tpstream.replay.steering import applied
 from tpstream.serve.book import Delivered, Place, PullRecord
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tpstream.analysis.printed import in_currency
+from tpstream.experiment.report import COLUMNS, FOUND, RESULTS, command_section
 from tpstream.figures import style
 from tpstream.model.display import counted, number_text
 from tpstream.model.units import count_of
 from tpstream.twin.evaluation import LOGGED, TWIN, Evaluation
 from tpstream.view.pages import Page
-from tpstream.view.report import Block, Code, Facts, Picture, Section, Sentences, Table, make_report
+from tpstream.view.report import Block, Facts, Picture, Section, Sentences, Table, make_report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,8 +89,10 @@ def evaluation_report(found: Evaluation) -> Page:
     ]
     if found.kept is not None and found.thinning is not None:
         facts.append(("kept in a replay", f"{found.kept:,.0f} decisions, of a share of {found.thinning:.3g}"))
+    rows = found.rows()
+    shown = {title for row in rows for title in (*row, row["estimate"])}
     results: list[Block] = [
-        Table(found.rows(), "What a decision pays in the end; brackets are 95 % intervals"),
+        Table(rows, "What a decision pays in the end; brackets are 95 % intervals"),
         Picture(
             found.plot(), "Estimates with 95 % intervals; hollow: open decisions taken as finished, which is too low."
         ),
@@ -98,8 +101,8 @@ def evaluation_report(found: Evaluation) -> Page:
         f"{found.policy} on {Path(found.log).name}",
         f"What would {found.policy} have earned on the decisions of {Path(found.log).name}?",
         [
-            Section("What was found", [Sentences(findings(found), points=True)]),
-            Section("Results", results),
+            Section(FOUND, [Sentences(findings(found), points=True)]),
+            Section(RESULTS, results),
             Section(
                 "What is estimated",
                 [
@@ -110,7 +113,7 @@ def evaluation_report(found: Evaluation) -> Page:
                     Facts(facts),
                 ],
             ),
-            Section("How to repeat it", [Code(f"tpstream evaluate {shlex.quote(found.log)} {asked}")]),
-            Section("What the columns mean", [Facts(MEANINGS)]),
+            command_section([("log", found.log)], f"tpstream evaluate {shlex.quote(found.log)} {asked}"),
+            Section(COLUMNS, [Facts([pair for pair in MEANINGS if pair[0] in shown])]),
         ],
     )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tpstream.experiment.report import FOUND, REPEAT, RESULTS, WORLD
+from tpstream.experiment.report import FOUND, RESULTS, WORLD, command_section
 from tpstream.model.display import counted, number_text
 from tpstream.view.pages import Page
 from tpstream.view.report import Code, Facts, Picture, Section, Sentences, Table, make_report
@@ -52,6 +52,6 @@ def twin_report(twin: "Twin") -> Page:
             Section(RESULTS, [Table(check_rows(twin), "The log beside simulated ones"), Picture(twin.plot(), caption)]),
             Section("What the words mean", [Facts(MEANINGS)]),
             Section(WORLD, [Code(twin.world.text_for("twin"), folded="the scenario")]),
-            Section(REPEAT, [Code(call), Facts([("method", twin.method), ("seed", str(twin.seed))])]),
+            command_section([("method", twin.method), ("seed", str(twin.seed))], call),
         ],
     )

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpstream.analysis.regret import pseudo_regret
+from tpstream.log.changes import Change, decode_change
 from tpstream.log.schema import Header
 from tpstream.log.sparse import nominal_times
 from tpstream.looks.design import Reason
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import LogError
 from tpstream.model.events import (
+    CHANGED,
     CLOSED,
     KIND_NAMES,
     LATE,
@@ -42,9 +44,11 @@ PER_ARM = ("indices", "probabilities")
 """What a log may have for every arm at a decision."""
 NEEDED = ("time", "kind", "pull", "arm", "part", "value", "shown", *PER_ARM)
 """The columns that are used."""
+KEY = "key"
+"""The column that says what changed, in the log of decisions that are made for real."""
 LOOK_COLUMNS = ("time", "kind", "pull", "arm", "part", "value")
 MOST_LOOKS = 10_000
-"""Events about looks that are kept; more cannot be seen."""
+"""Events about looks, and changes, that are kept; more cannot be seen."""
 KINDS = len(KIND_NAMES)
 LARGEST_TIME, LARGEST_VALUE = 1e15, 1e100
 """Beyond these, sums and differences of numbers mean nothing any more."""
@@ -203,6 +207,10 @@ class Aggregate:
         self.due = nominal_times(header)
         self.looks: list[tuple[Any, ...]] = []
         """The events about looks, a tuple of `LOOK_COLUMNS` for each."""
+        self.changes: list[tuple[float, Change]] = []
+        """When decisions began to be made in another way, and in which."""
+        self.needed = NEEDED if header.decider is None else (*NEEDED, KEY)
+        """The columns of a log that are used."""
         self._waiting: list[Events] = []
         self._waiting_events = 0
 
@@ -227,6 +235,7 @@ class Aggregate:
         self.events += len(columns["kind"])
         self.reach(columns["time"])
         self.note_looks(columns)
+        self._note_changes(columns)
         columns = pull_events(columns)
         if not len(columns["kind"]):
             return
@@ -243,6 +252,13 @@ class Aggregate:
         chosen = np.flatnonzero(about_looks(columns["kind"]))[: MOST_LOOKS - len(self.looks)]
         if len(chosen):
             self.looks += zip(*(columns[name][chosen].tolist() for name in LOOK_COLUMNS), strict=True)
+
+    def _note_changes(self, columns: Columns) -> None:
+        """Keep the changes by the owners of a policy that decides for real."""
+        if KEY in columns:
+            for place in np.flatnonzero(columns["kind"] == CHANGED)[: MOST_LOOKS - len(self.changes)]:
+                change = decode_change(self.source, columns[KEY][place])
+                self.changes.append((float(columns["time"][place]), change))
 
     def reach(self, times: Floats) -> None:
         """Make room for these times."""
@@ -273,7 +289,7 @@ class Aggregate:
         return pseudo_regret(np.cumsum(self.counts[..., PULL], axis=0), self.header.known_means())
 
     def _check(self, columns: Columns, is_pull: Bools) -> None:
-        """Refuse numbers for which there is no row or bin; the other rules of a log are for `replay` to check."""
+        """Refuse numbers for which there is no row or bin; the other rules of a log are for `check`."""
         made = self.pulls.count + np.cumsum(is_pull)
         pull, arm, arms = columns["pull"], columns["arm"], len(self.header.arms)
         expected = np.where(is_pull, made, np.clip(pull, 1, made))
@@ -294,7 +310,7 @@ class Aggregate:
                 place = int(np.argmax(wrong))
                 raise LogError(
                     f"{self.source}: event {self.events + place}: {name} {columns[name][place]:g}; {rule}; correct it, "
-                    f"`tpstream replay` checks every rule"
+                    f"`tpstream check` names every fault"
                 )
 
     def _add_bins(self, columns: Columns, is_pull: Bools, weight: float) -> None:

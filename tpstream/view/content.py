@@ -11,10 +11,11 @@ from tpstream.log.schema import Header
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, PULL
 from tpstream.view.aggregate import MOST_LAYERS, PER_ARM, Aggregate, Heat
+from tpstream.view.changes import described_changes
 from tpstream.view.looks import Looks
 from tpstream.view.packing import Block
 from tpstream.view.pulls import PullParts
-from tpstream.view.words import Units, clean, scenario_name
+from tpstream.view.words import Units, clean, is_simulated, scenario_name
 
 ARM_COLOURS = (*COLOURS[:7], OTHERS[2], OTHERS[6], OTHERS[8])
 """Of the colours of the figures, ten that are far from each other; black is left out, since a page may be dark."""
@@ -23,7 +24,9 @@ BY_PROBABILITY = ("best-probability",)
 FAST = 1
 """The compression of pictures of a run that goes on."""
 SHADES = 255
-"""Levels of a heat map's colours for reward."""
+"""Levels of reward in a heat map: each is the same share above the one before, so that small sums are told apart."""
+FAINTEST = 1e-5
+"""The reward of the lowest level, as a share of the largest; neighbouring levels are 4.6 % apart."""
 
 
 def live_text(aggregate: Aggregate, parts: PullParts, **about: Any) -> str:
@@ -61,6 +64,7 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         "index_unit": "probability" if header.kind in BY_PROBABILITY else f"{units.reward} per pull",
         "span": header.span,
         "clairvoyant": header.clairvoyant,
+        "simulated": is_simulated(header),
         "only_pulls": header.detail == "pulls",
         "pulls": aggregate.pulls.count,
         "events": aggregate.events,
@@ -69,6 +73,7 @@ def describe(aggregate: Aggregate) -> dict[str, Any]:
         **{name: bool(aggregate.arm_counts[name].any()) for name in PER_ARM},
         "due": aggregate.due.tolist(),
         "looks": Looks(aggregate).described(),
+        "changes": described_changes(aggregate),
         "look_arms": [clean(name) or f"arm {arm}" for arm, name in enumerate(header.arms[:MOST_LAYERS])],
     }
 
@@ -82,9 +87,10 @@ def _calendar(header: Header) -> dict[str, float] | None:
 
 
 def _heats(aggregate: Aggregate) -> dict[str, Heat]:
-    """The heat maps that show something: delays only if there are any."""
+    """The heat maps that show something: delays only if there are any, and if it is known when parts were due."""
     found = {"age": aggregate.ages} if aggregate.ages.age.used else {}
-    return found | ({"delay": aggregate.delays} if aggregate.delays.age.used > 1 else {})
+    delayed = aggregate.delays.age.used > 1 and is_simulated(aggregate.header)
+    return found | ({"delay": aggregate.delays} if delayed else {})
 
 
 def _heat_axes(heat: Heat) -> dict[str, float]:
@@ -97,7 +103,24 @@ def _heat_axes(heat: Heat) -> dict[str, float]:
         "height": heat.age.width,
         "layers": layers,
         "most": float(heat.sums.max(initial=0.0)),
+        "least": FAINTEST * float(heat.sums.max(initial=0.0)),
+        "refunds": bool((heat.sums < 0).any()),
     }
+
+
+def levels(sums: Any) -> Any:
+    """The level of each sum, from 1 for `FAINTEST` of the largest to `SHADES` for the largest; 0 if it is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> levels(np.array([-1.0, 0.0, 1e-9, 0.01, 20.0])).tolist()
+    [0.0, 0.0, 1.0, 87.0, 255.0]
+    """
+    some = sums > 0
+    share = np.divide(sums, sums.max(initial=0.0), out=np.full(sums.shape, FAINTEST), where=some)
+    found = 1 + (SHADES - 1) * (1 - np.log(np.maximum(share, FAINTEST)) / np.log(FAINTEST))
+    return np.where(some, np.round(found), 0.0)
 
 
 def add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, parts: PullParts) -> None:
@@ -130,12 +153,11 @@ def add_arrays(block: Block, prefix: str, aggregate: Aggregate, rows: Ints, part
     for name, heat in _heats(aggregate).items():
         counts, sums = (cells[: heat.time.used, : heat.age.used].T for cells in (heat.counts, heat.sums))
         block.add(f"{prefix}.{name}.counts", counts, number)
-        largest = max(float(sums.max(initial=0.0)), np.finfo(float).tiny)
         layer = pulls.arm[: pulls.count] if heat.counts.shape[2] > 1 else np.zeros(pulls.count, dtype=np.int64)
         made = np.zeros((heat.counts.shape[2], heat.time.used))
         np.add.at(made, (layer, heat.time.places(pulls.time[: pulls.count])), pulls.weight[: pulls.count])
         block.add(f"{prefix}.{name}.pulls", made, number)
-        block.add(f"{prefix}.{name}.sums", np.round(SHADES * np.maximum(sums, 0.0) / largest), "u1")
+        block.add(f"{prefix}.{name}.sums", levels(sums), "u1")
     block.add(f"{prefix}.pull.time", pulls.time[rows], "f8")
     block.add(f"{prefix}.pull.arm", groups[pulls.arm[rows]], "u1")
     for name, stored in (("paid", "f4"), ("last", "f4"), ("parts", "u2"), ("late", "u2")):

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from tpstream.log.reader import Log
 from tpstream.model.errors import LogError
-from tpstream.view.aggregate import NEEDED, Aggregate
+from tpstream.view.aggregate import Aggregate
+from tpstream.view.changes import change_facts
 from tpstream.view.content import ARM_COLOURS, add_arrays, describe
 from tpstream.view.looks import Looks
 from tpstream.view.packing import Block
@@ -56,7 +57,7 @@ def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
         described.append(
             {
                 **describe(aggregate),
-                "facts": [*facts(log, aggregate), *Looks(aggregate).facts()],
+                "facts": [*facts(log, aggregate), *Looks(aggregate).facts(), *change_facts(aggregate)],
                 "step": step,
                 "divergence": apart[number],
                 "notes": notes(log, aggregate, len(rows), step, len(chosen)),
@@ -69,6 +70,6 @@ def view(logs: Sequence[Log], pulls: Iterable[int] = ()) -> Page:
 
 def _read(log: Log) -> Aggregate:
     aggregate = Aggregate(log.header, str(log.path))
-    for columns in read_batches(log, NEEDED):
+    for columns in read_batches(log, aggregate.needed):
         aggregate.add(columns)
     return aggregate

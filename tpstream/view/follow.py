@@ -15,7 +15,8 @@ from tpstream.log.schema import Header
 from tpstream.model.display import counted
 from tpstream.model.errors import LogError
 from tpstream.model.events import Columns
-from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
+from tpstream.view.aggregate import COARSE, Aggregate
+from tpstream.view.changes import change_facts
 from tpstream.view.content import live_text
 from tpstream.view.explorer import MOST_LOGS
 from tpstream.view.live import PageState
@@ -70,7 +71,7 @@ class FollowedLog:
 
     def _clear(self) -> None:
         self.aggregate = Aggregate(self.header, str(self.path), resolution=COARSE)
-        self._fitting = Fitting(self.header, self.path, NEEDED)
+        self._fitting = Fitting(self.header, self.path, self.aggregate.needed)
         self._kept = KeptParts()
         self._open = 0
         self._pictured: tuple[int, Mapping[str, Any] | None] = 0, None
@@ -97,12 +98,12 @@ class FollowedLog:
             self._size = size
             if not self.header.sparse:
                 with damage_told(self.path):
-                    for columns in map(self._fitting.fit, self._tail.read(NEEDED)):
+                    for columns in map(self._fitting.fit, self._tail.read(self.aggregate.needed)):
                         yield self._add(columns)
             elif any(len(columns["kind"]) for columns in self._tail.read(("kind",))):
                 before = self.aggregate.pulls.count
                 self._clear()
-                yield sum(map(self._add, read_batches(read_log(self.path), NEEDED))) - before
+                yield sum(map(self._add, read_batches(read_log(self.path), self.aggregate.needed))) - before
         except OSError as error:
             raise LogError(f"{self.path}: cannot read the log: {error.strerror}") from error
 
@@ -131,6 +132,7 @@ class FollowedLog:
             *header_facts(self.header),
             ("events", f"{aggregate.events:,} so far"),
             *Looks(aggregate).facts(),
+            *change_facts(aggregate),
             ("file", clean(self.path.name)),
         ]
         note = (

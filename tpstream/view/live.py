@@ -9,6 +9,7 @@ import hmac
 import json
 import math
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -281,6 +282,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     page: LivePage
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing is printed of who went away in the middle, as a browser does whose page is loaded anew."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
@@ -295,7 +301,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or the stream of what changes."""
-        address = urlsplit(self.path)
+        try:
+            address = urlsplit(self.path)
+        except ValueError:
+            self._refuse(HTTPStatus.BAD_REQUEST, "this is no address")
+            return
         if not self._allowed(parse_qs(address.query).get("token", [""])[0]):
             return
         if address.path == "/":
@@ -312,7 +322,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # what it sends is not read
             return
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > (LARGEST_MESSAGE if self.path == "/feed" else LARGEST_WISH):
+        if not length.isdecimal() or int(length) > (LARGEST_MESSAGE if self.path == "/feed" else LARGEST_WISH):
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST, "this message is too long, or its length is unknown")
             return

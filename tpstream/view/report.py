@@ -138,7 +138,7 @@ def definitions(blocks: Sequence[Block], *tables: str) -> Facts:
     shown = {UNIT.sub("", title) for block in blocks if isinstance(block, Table) for title in block.columns}
     found: dict[str, str] = {}
     for column in (column for table in tables for column in TABLES[table]):
-        if column.title in shown:
+        if column.title and column.title in shown:
             found.setdefault(column.title, printed_meaning(column))
     return Facts(list(found.items()))
 

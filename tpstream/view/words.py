@@ -32,6 +32,11 @@ def clean(name: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
+def is_simulated(header: Header) -> bool:
+    """Whether a log is of a simulated run: then its scenario says, among other things, when parts were due."""
+    return bool(header.scenario) and header.decider is None and header.imported is None
+
+
 @dataclass(frozen=True)
 class Units:
     """How a page names time and reward."""
@@ -44,28 +49,32 @@ class Units:
     @staticmethod
     def of(header: Header) -> "Units":
         """The units of a log."""
-        regular = bool(header.scenario) and "arrivals" not in header.scenario
+        regular = is_simulated(header) and "arrivals" not in header.scenario
         rewards = header.scenario.get("rewards")
         kind = rewards.get("kind", "") if isinstance(rewards, dict) else ""
         currency = money_unit(header.currency or header.scenario.get("currency"), kind)
-        unit = header.time_unit or ("round" if regular else None)
+        second = header.decider is not None and header.decider.unit_seconds == 1
+        unit = header.time_unit or ("round" if regular else "second" if second else None)
         return Units(None if unit is None else clean(unit), clean(currency) if currency else "reward")
 
 
 def scenario_name(header: Header) -> str:
     """The name of the scenario, or that there is none."""
-    return clean(header.scenario.get("name", "")) or "a log without a scenario"
+    unnamed = "a log without a scenario" if header.imported is None else "a log imported from tables"
+    return clean(header.scenario.get("name", "")) or unnamed
 
 
 def header_facts(header: Header) -> list[tuple[str, str]]:
     """The header in words, as pairs of a word and what it is."""
     given = {name: value for name, value in header.parameters.items() if value is not None}
     parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in given.items())
+    unknown = "not described in the log" if header.imported is None else "imported from tables"
+    drawn = is_simulated(header) or header.decider is not None
     versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
     return [
-        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
+        ("scenario", clean(header.scenario.get("name", "")) or unknown),
         ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
-        ("random numbers", f"seed {header.seed}, run {header.run}"),
+        *([("random numbers", f"seed {header.seed}, run {header.run}")] if drawn else []),
         ("unit of time", Units.of(header).time or "not named in the log"),
         ("made with", versions or "versions are not in the log"),
     ]
@@ -99,20 +108,30 @@ def facts(log: Log, aggregate: Aggregate) -> list[tuple[str, str]]:
 def notes(log: Log, aggregate: Aggregate, summaries: int, step: int, with_parts: int) -> list[str]:
     """What a reader should know: what was added up, what was sampled, what is missing."""
     units, pulls = Units.of(log.header), aggregate.pulls.count
-    width = count_of(aggregate.time.width, units.time) if aggregate.events else "nothing"
-    found = []
-    if log.truncated:
-        found.append(f"The log is not complete: {log.truncated}. Everything up to there is shown.")
+    found = [] if log.truncated is None else [_ending(log, log.truncated)]
     if log.header.detail == "pulls":
         found.append("The log holds only the pulls, so what they paid is not known.")
+    if log.header.reveal != "all":
+        found.append(f"Parts are shown when they came; the policy did not hear all of them then ({log.header.reveal}).")
     if log.header.sparse:
-        found.append("The log is sparse: parts without an event paid nothing, and count as arrived when they were due.")
-    found.append(
-        f"{aggregate.events:,} events were added up in {aggregate.time.used:,} steps of time, of {width} each."
-    )
+        when = "their period was over" if log.header.payments else "they were due"
+        found.append(f"The log is sparse: parts without an event paid nothing, and count as arrived when {when}.")
+    if aggregate.events:
+        width = count_of(aggregate.time.width, units.time)
+        steps = counted(aggregate.time.used, "step")
+        found.append(f"Events are added up in {steps} of time, of {width} each.")
     every = "all" if step <= 1 else f"every {_ordinal(step)} one, {summaries:,} in all"
     found.append(f"Of {counted(pulls, 'pull')}, {every} can be looked up; {_sample(with_parts, pulls)}.")
     return found
+
+
+def _ending(log: Log, truncated: str) -> str:
+    """What a reader should know of the end of a log that does not prove that it is whole."""
+    if log.reader.end is not None:
+        return f"{truncated[0].upper()}{truncated[1:]}."
+    if log.header.decider is not None and log.reader.last is not None:
+        return f"The log {truncated}."
+    return f"The log is not complete: {truncated}. Everything up to there is shown."
 
 
 def _ordinal(number: int) -> str:

@@ -2,7 +2,9 @@
 
 const state = { from: 0, to: 1, begin: 0, end: 1, arm: null, log: 0, pull: null, hover: null, print: false };
 const panels = [];
-const DAY = 86400000; // milliseconds
+const DAY = 86400000, MINUTE = 60000; // milliseconds
+const MONDAY = 4, LAST_DAY = 1e8; // days from 1970 on: a Monday, and where dates end
+const MINUTES = [1, 5, 15, 60, 180, 360, 720].map((minutes) => minutes / 1440), DAYS = [1, 2, 7, 14]; // between two ticks, in days
 const NEAR = 8; // pixels from a line at which a click means it
 const PAPER = [720, 350]; // pixels of a figure on a printed page, alone and as one of two
 let page = null;
@@ -47,11 +49,35 @@ function ticks(low, high, count) {
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 40; k++) found.push(Number((k * step).toPrecision(12)));
   return found;
 }
-// Ticks of an axis of time, with their texts: dates where the log knows them, at whole days if there is room for a few.
+// Ticks of an axis of time with their texts, and its name: dates where the log knows them, unless less than some minutes are in view.
 function timeTicks(log, low, high, width) {
-  if (!log.calendar) return ticks(low, high, width / 70).map((time) => [time, tickText(time)]);
-  const { start, unit } = log.calendar, first = start - (start % DAY), day = (time) => (start - first + time * unit) / DAY;
-  return ticks(day(low), day(high), width / 130).map((days) => (first + days * DAY - start) / unit).map((time) => [time, dateText(log, time)]);
+  if (log.calendar && (high - low) * log.calendar.unit > (width / 65) * MINUTE) {
+    const { start, unit } = log.calendar, days = [low, high].map((time) => (start + time * unit) / DAY);
+    return { name: "date", marks: dayTicks(...days, width).map((day) => (day * DAY - start) / unit).map((time) => [time, dateText(log, time)]) };
+  }
+  const name = !log.unit ? "time" : log.unit === "round" ? "round" : `time in ${plural(log.unit)}`;
+  return { name, marks: tickTexts(ticks(low, high, width / 70), tickText) };
+}
+// The days, counted from 1970, of ticks: round times of day, whole days, Mondays, or first days of months or of years.
+function dayTicks(low, high, width) {
+  if (!(Math.abs(low) < LAST_DAY && Math.abs(high) < LAST_DAY)) return ticks(low, high, width / 130);
+  const least = (high - low) / Math.max(width / 95, 1), size = [...MINUTES, ...DAYS].find((one) => one >= least * (one < 1 ? 1.35 : 1)), found = []; // times of day are longer
+  if (size) {
+    for (let day = Math.ceil((low - MONDAY) / size) * size + MONDAY; day <= high; day += size) found.push(day);
+    return found;
+  }
+  const months = [1, 2, 3, 6, 12, 24, 60].find((one) => one * 30 >= least) || 120 * Math.ceil(least / 3652);
+  for (let month = Math.floor((12 * new Date(low * DAY).getUTCFullYear()) / months) * months; found.length < 60; month += months) {
+    const day = new Date(0).setUTCFullYear(0, month, 1) / DAY;
+    if (!(day <= high)) break;
+    if (day >= low) found.push(day);
+  }
+  return found;
+}
+// Ticks with their texts, which have as many digits as it takes to tell them apart.
+function tickTexts(values, text) {
+  const texts = values.map(text), alike = new Set(texts).size < texts.length;
+  return values.map((value, i) => [value, alike ? String(value) : texts[i]]);
 }
 function tickText(value) {
   const size = Math.abs(value);
@@ -60,12 +86,13 @@ function tickText(value) {
   return size >= 1e4 ? value.toLocaleString("en", { maximumFractionDigits: 0 }) : short(value);
 }
 
-// The marks of a trial: looks, and what they decided: [time, name, whether the trial stopped, in words].
+// The marks of a log: looks into a trial, what they decided, and changes by those who run it: [time, name, whether the trial stopped, in words].
 function lookMarks(log) {
   const found = log.looks.flatMap((look) => [
     [look.time, `look ${look.number}`, false, `look ${look.number}: data up to here`],
     ...(look.closed.length ? [[look.decided, look.label, look.ends, look.text]] : []),
   ]);
+  for (const { time, label, text } of log.changes) found.push([time, label, false, text]);
   return found.sort((a, b) => a[0] - b[0]);
 }
 
@@ -122,21 +149,21 @@ class Panel {
     ink.lineWidth = 1;
     ink.textBaseline = "middle";
     ink.textAlign = "right";
-    for (const value of ticks(this.low, this.high, this.height / 42)) {
+    for (const [value, text] of tickTexts(ticks(this.low, this.high, this.height / 42), this.spec.tickText || tickText)) {
       const y = Math.round(this.y(value)) + 0.5;
       ink.strokeStyle = colours.grid;
       ink.beginPath(); ink.moveTo(this.left, y); ink.lineTo(this.left + this.width, y); ink.stroke();
       ink.fillStyle = colours.quiet;
-      ink.fillText((this.spec.tickText || tickText)(value), this.left - 6, y);
+      ink.fillText(text, this.left - 6, y);
     }
     ink.strokeStyle = colours.line;
     ink.strokeRect(this.left + 0.5, this.top + 0.5, this.width, this.height);
     ink.textBaseline = "top";
     let free = -Infinity; // where the label before ends, so that none overlap
-    const unit = this.log.calendar ? "date" : this.log.unit ? (this.log.unit === "round" ? "round" : `time in ${plural(this.log.unit)}`) : "time";
+    const { name, marks } = timeTicks(this.log, this.from, this.to, this.width);
     ink.textAlign = "left";
     ink.fillStyle = colours.quiet;
-    for (const [time, text] of timeTicks(this.log, this.from, this.to, this.width)) {
+    for (const [time, text] of marks) {
       const size = ink.measureText(text).width, x = this.x(time);
       const start = Math.max(this.left - 10, Math.min(x - size / 2, this.left + this.width - size));
       ink.fillRect(Math.round(x), this.top + this.height, 1, 4);
@@ -144,7 +171,7 @@ class Panel {
     }
     ink.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     ink.textAlign = "right";
-    ink.fillText(this.spec.across || unit, this.left + this.width, this.top + this.height + 18);
+    ink.fillText(this.spec.across || name, this.left + this.width, this.top + this.height + 18);
     ink.textAlign = "left";
   }
   marks() {
@@ -171,7 +198,7 @@ class Panel {
       ink.globalAlpha = 1;
     }
   }
-  // Name the marks of looks at the foot of the panel, in up to four rows; a name that would lie on another one is left out.
+  // Name the marks at the foot of the panel, in up to four rows; a name that would lie on another one is left out.
   nameLooks() {
     const { ink, colours } = this, free = [-Infinity, -Infinity, -Infinity, -Infinity];
     ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";

@@ -165,8 +165,9 @@ const allocation = {
   id: "allocation", title: "Allocation: which arms were pulled",
   about: (log) => {
     const looks = log.looks.length ? " Vertical lines: looks into the trial, at the time up to which they know the data, and what they decided." : "";
+    const changes = log.changes.length ? " Vertical lines: from there on, decisions were made in another way." : "";
     const end = lastDecision(log), over = end < log.end - 0.05 * (log.end - log.begin) ? ` No decision was made after ${log.unit || "time"} ${short(end)}; parts came until ${short(log.end)}.` : "";
-    return `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${over}${looks}`;
+    return `The share of each arm in the decisions of a short stretch of time, from the first arm at the bottom to the last at the top.${over}${looks}${changes}`;
   },
   panels: () => [{
     title: "Share of decisions, by arm", height: 190, namesLooks: true, tickText: (value) => `${Math.round(value * 100)} %`,
@@ -199,7 +200,7 @@ const allocation = {
     label: ({ log }) => {
       const shares = log.arms.slice(0, 5).map((name, arm) => `${name} ${percent(shareIn(log, arm, 0, log.time.bins))}`);
       const looks = log.looks.filter((look) => look.closed.length).map((look) => ` Look ${look.number}: ${look.text}.`);
-      return `Over the whole log: ${shares.join(", ")}.${looks.join("")}`;
+      return `Over the whole log: ${shares.join(", ")}.${looks.join("")}${log.changes.map((one) => ` ${one.text}.`).join("")}`;
     },
   }, ...(page.logs.some((log) => log.probabilities) ? [{
     ...perArmSpec("Probability with which each arm was chosen, averaged over each step of time", "probabilities", "this log has no probabilities", () => [0, 1]),
@@ -234,8 +235,9 @@ function perArmSpec(title, name, none, range) {
       const { log } = panel;
       if (!log[name]) { panel.say(none); return; }
       for (const arm of chosen(log)) {
-        const points = edges(log).map((b) => [log.edge(b) + log.time.width / 2, valueAt(log, name, arm, b)]);
-        panel.line(points.filter(([, value]) => Number.isFinite(value)), colourOf(log.arms[arm], panel.colours.dark), { dash: dashOf(log.arms[arm]) });
+        const unknown = (b) => log.sampled || !log.arms.some((_, one) => log.total("count.pulls", one)[b + 1] > log.total("count.pulls", one)[b]); // no decision there
+        const points = edges(log).map((b) => [b, valueAt(log, name, arm, b)]).filter(([b, value]) => Number.isFinite(value) || !unknown(b)); // NaN at decisions interrupts the line
+        panel.line(points.map(([b, value]) => [log.edge(b) + log.time.width / 2, value]), colourOf(log.arms[arm], panel.colours.dark), { dash: dashOf(log.arms[arm]) });
       }
     },
     arms: ({ log }, time) => (log[name] ? chosen(log).map((arm) => [arm, valueAt(log, name, arm, log.bin(time)), valueAt(log, name, arm, log.bin(time))]) : []),
@@ -287,7 +289,7 @@ const belief = {
   about: (log) => {
     const dotted = log.means_known ? "; the dotted lines are the arms' true means from the log's header" : "";
     const indices = "The index by which the policy ranks each arm, averaged over the decisions of a step of time; it pulls the arm with the largest. Below: what closed pulls paid on average";
-    const none = "The log has no indices of the policy (log with --log-detail indices to see them). Shown instead: what closed pulls paid on average";
+    const none = `The log has no indices of the policy${log.simulated ? " (log with --log-detail indices to see them)" : ""}. Shown instead: what closed pulls paid on average`;
     return `${log.indices ? indices : none}${dotted}.${belowMeans(log)}`;
   },
   missing: (log) => (log.only_pulls && !log.indices ? "The log holds only the pulls, without indices: nothing is known about what the policy believed." : null),

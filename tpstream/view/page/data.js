@@ -100,7 +100,7 @@ function short(value) {
 
 // A time as a date, with the time of day if it is not midnight or `exact` asks for it; only for logs with a calendar.
 function dateText(log, time, exact = false) {
-  const found = new Date(log.calendar.start + time * log.calendar.unit);
+  const found = new Date(Math.round(log.calendar.start + time * log.calendar.unit));
   if (Number.isNaN(found.getTime())) return "–";
   const text = found.toISOString(), [day, clock] = text.split("T");
   return exact || !clock.startsWith("00:00") ? `${day} ${clock.slice(0, 5)}` : day;

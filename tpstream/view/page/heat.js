@@ -3,6 +3,7 @@
 const heatChoice = { shows: null };
 const MOST_DOTS = 6000;
 const FEW_PULLS = 60;
+const LEVELS = 255; // of reward, see content.py
 const FULL_COLOUR = 0.98; // this share of the cells is below the full colour: a few large ones shall not hide the others
 
 function shade(share, dark) {
@@ -10,17 +11,26 @@ function shade(share, dark) {
   const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1), first = Math.min(Math.floor(place), stops.length - 2);
   return stops[first].map((low, i) => Math.round(low + (stops[first + 1][i] - low) * (place - first)));
 }
+// What the levels of reward of a heat map stand for: about that, since they are some percent apart.
+function rewardsOf(axes) {
+  axes.rewards ??= Array.from({ length: LEVELS + 1 }, (_, level) => (level ? axes.least * (axes.most / axes.least) ** ((level - 1) / (LEVELS - 1)) : 0));
+  return axes.rewards;
+}
 // What a cell shows for each pull of its column: the number of parts, or what they paid.
 function cellValue(log, by, shows, column, row) {
   const axes = log.heats[by], layers = axes.layers, arm = state.arm === null || layers === 1 ? -1 : log.arms.indexOf(state.arm);
-  const cells = log.array(`${by}.${shows === "parts" ? "counts" : "sums"}`), made = log.array(`${by}.pulls`);
+  const cells = log.array(`${by}.${shows === "parts" ? "counts" : "sums"}`), made = log.array(`${by}.pulls`), rewards = rewardsOf(axes);
   let sum = 0, pulls = 0;
   for (let layer = arm < 0 ? 0 : arm; layer < (arm < 0 ? layers : arm + 1); layer++) {
-    sum += cells[(layer * axes.rows + row) * axes.columns + column];
+    const cell = cells[(layer * axes.rows + row) * axes.columns + column];
+    sum += shows === "parts" ? cell : rewards[cell];
     pulls += made[layer * axes.columns + column];
   }
-  if (!pulls) return NaN;
-  return (shows === "parts" ? sum : (sum / 255) * axes.most) / pulls;
+  return pulls ? sum / pulls : NaN;
+}
+// A value of a cell in words; rewards are known to two digits.
+function cellText(log, value, shows) {
+  return shows === "parts" ? `${short(value)} parts per pull` : `${value ? "about " : ""}${short(Number(value.toPrecision(2)))} ${log.reward} per pull`;
 }
 // All cells of a heat map, the value from which on the colour is full, and the rows in which there is something.
 function heatCells(log, by) {
@@ -94,7 +104,7 @@ function drawScale(panel, axes, most) {
   for (let x = 0; x < width; x++) { ink.fillStyle = `rgb(${shade(x / width, colours.dark).join()})`; ink.fillRect(left + 16 + x, top, 1, 9); }
   ink.fillStyle = colours.quiet; ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
   ink.fillText("0", left + 4, top + 5);
-  ink.fillText(`${short(most)}${axes.beyond ? " or more" : ""} ${heatChoice.shows === "parts" ? "parts" : panel.log.reward} per pull`, left + 22 + width, top + 5);
+  ink.fillText(`${cellText(panel.log, most, heatChoice.shows)}${axes.beyond ? " or more" : ""}`, left + 22 + width, top + 5);
   ink.beginPath();
   ink.rect(panel.left, panel.top, panel.width, panel.height);
   ink.clip();
@@ -119,7 +129,7 @@ function heatSpec(by, height) {
       const made = axes.origin + column * axes.width;
       return [
         [`pulls of ${stretchText(log, made, made + axes.width)}`], [`${by} ${short(row * axes.height)} to ${short((row + 1) * axes.height)}`],
-        [`${short(cellValue(log, by, "parts", column, row))} parts per pull`], [`${short(cellValue(log, by, "reward", column, row))} ${log.reward} per pull`],
+        ...["parts", "reward"].map((shows) => [cellText(log, cellValue(log, by, shows, column, row), shows)]),
       ];
     },
     label: () => "Each cell shows how many parts arrived for a pull at this age.",
@@ -129,11 +139,12 @@ const heat = {
   id: "heat", title: "When the parts of a pull arrive",
   about: (log) => {
     const delays = log.heats.delay ? "; in the lower figure, how much later than they were due" : "";
+    const refunds = heatChoice.shows === "reward" && log.heats.age?.refunds ? " Where more was paid back than paid, nothing is drawn." : "";
     const together = log.heats.age?.layers === 1 && log.arms.length > 1 ? " With this many arms, all arms are shown together." : "";
     return [
       `Across: when a pull was made. Up: how long after that its parts arrived${delays}.`,
       `The darker a cell (brighter on a dark page), the more ${heatChoice.shows === "parts" ? "parts" : log.reward} arrived for each pull.`,
-      `Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${together}`,
+      `Zoomed in, single parts of the sampled pulls are drawn, late ones in red.${refunds}${together}`,
     ].join(" ");
   },
   missing: (log) => (log.only_pulls ? "The log holds only the pulls: when parts arrived is not known." : log.heats.age ? null : "No part arrived in this log."),

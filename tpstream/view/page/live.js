@@ -70,7 +70,7 @@ function buildLive() {
 function shapeOf(logs) {
   return JSON.stringify(logs.map((log) => [
     log.policy, log.arms, Object.keys(log.heats), log.indices, log.probabilities, log.sampled, log.only_pulls, log.pulls > 0,
-    log.events > 0, log.looks.length > 0, log.all("count.late") > 0, log.all("count.lost") > 0,
+    log.events > 0, log.looks.length > 0, log.changes.length > 0, log.all("count.late") > 0, log.all("count.lost") > 0,
   ]));
 }
 async function takePicture({ policy, run, text }) {

@@ -195,7 +195,8 @@ function choosePull() {
   const log = page.logs.find((one) => one.pulls);
   if (!log) return;
   const best = log.array("pull.paid").reduce((most, paid, row, all) => (paid > all[most] ? row : most), 0);
-  state.pull = { log: log.number, ...log.findPull(log.nearest(log.array("pull.time")[best])) };
+  const found = log.findPull(best * log.step + 1), nearest = log.nearest(found.time);
+  state.pull = { log: log.number, ...(found.place === undefined ? log.findPull(nearest) : found) };
 }
 
 async function start() {
