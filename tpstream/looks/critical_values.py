@@ -121,7 +121,7 @@ class CriticalValues:
     def after_stop(self, number: int, analysis: int, gained: float) -> float:
         """The critical value of a rule with delayed response after a stop at this analysis.
 
-        `gained` is the information with the pipeline over that at the stop; NaN if it is infinite at both, since nothing
+        `gained` is the information with the pipeline over that at the stop; NaN if both are infinite, since nothing
         varied.
         """
         boundaries = self._boundaries[number]
