@@ -253,6 +253,29 @@ def test_a_stop_is_decided_with_the_pipeline(z_stop: float, z_end: float, conclu
     assert found.conclusion == conclusion
 
 
+def test_the_pipeline_of_visits_that_count_one_by_one() -> None:
+    """Their information is that of the variance: a tenth more of it, though no more patients count, gives 1.3389."""
+    looks = Looks("information", RATES[:2], analysis="available")
+    design = make_design(*RPACT, arms=2, information=RATES, looks=looks, counts=False)
+    at_stop, later = normal(3.0, 40), normal(1.4, 50)
+    later = replace(later, moments=later.moments._replace(counted=np.full(2, 40.0)))
+    found = decide(design, later, end=True, stop=Stop(decide(design, at_stop), at_stop, 0))
+    assert found.critical[0, 1] == pytest.approx(1.3388855, abs=1e-5)
+
+
+def test_a_stop_with_nothing_that_varied() -> None:
+    """Where information is infinite at the stop and in the end, the boundary of the stop holds."""
+    looks = Looks("information", RATES[:2], analysis="available")
+    design = make_design(*RPACT, arms=2, information=RATES, looks=looks, counts=False)
+    nothing = LookData(Moments(np.full(2, 40.0), np.zeros(2), np.zeros(2)), None)
+    stop = Stop(decide(design, nothing), nothing, 0)
+    assert stop.verdict.conclusion == 0  # z = 0 lies between the boundaries of the first look
+    stop = Stop(decide(design, nothing, 1), nothing, 1)
+    assert stop.verdict.conclusion == FUTILE
+    found = decide(design, nothing, 1, end=True, stop=stop)
+    assert (found.conclusion, found.critical[0, 1]) == (FUTILE, CriticalValues(design).value(0, 1))
+
+
 def test_alpha_of_comparisons() -> None:
     """Bonferroni's is an equal share; Dunnett's is such that both together exceed it with the whole probability."""
     assert per_comparison("none", 0.025, (1.0, 1.0)) == 0.025
@@ -269,7 +292,7 @@ def test_alpha_of_comparisons() -> None:
 
 @pytest.mark.verify
 def test_dunnett_over_looks_keeps_the_error() -> None:
-    """The family-wise error of three comparisons over three looks is between 0.9 and 1 times alpha (400,000 trials)."""
+    """The family-wise error of three comparisons over three looks is within 5 % of alpha (400,000 trials)."""
     rule = Rule("superiority", "z", "control", alpha=0.025, spent="pocock")
     design = make_design(
         rule, arms=4, adjust="dunnett", information=(1 / 3, 2 / 3, 1.0), looks=Looks("known", (1.0, 2.0))
@@ -280,4 +303,4 @@ def test_dunnett_over_looks_keeps_the_error() -> None:
         sums += random.normal(size=sums.shape)
         z = (sums[:, 1:] - sums[:, :1]) / math.sqrt(2 * (look + 1))
         hit |= (z >= critical.value(0, look)).any(axis=1)
-    assert 0.9 * 0.025 < hit.mean() < 0.025 + 3 * 0.00025
+    assert hit.mean() == pytest.approx(0.025, rel=0.05)  # 5 Monte Carlo errors

@@ -76,6 +76,11 @@ def more(lines: list[dict[str, Any]]) -> None:
     of_kind(lines, "look")[3]["value"] = 0.125
 
 
+def slightly_more(lines: list[dict[str, Any]]) -> None:
+    """A number of a look that is a millionth larger."""
+    of_kind(lines, "look")[0]["value"] *= 1 + 1e-6
+
+
 def less(lines: list[dict[str, Any]]) -> None:
     """A look with a number less."""
     lines.remove(of_kind(lines, "look")[-1])
@@ -102,7 +107,21 @@ def without_drop(lines: list[dict[str, Any]]) -> None:
     lines.remove(of_kind(lines, "stopped")[0])
 
 
-@pytest.mark.parametrize("change", [more, less, without_look, another_reason, another_winner, without_drop])
+def rounded_otherwise(lines: list[dict[str, Any]]) -> None:
+    """Numbers of looks as a machine may give them whose products of matrices are rounded in another order."""
+    for line in of_kind(lines, "look"):
+        line["value"] = line["value"] and line["value"] * (1 + 1e-14)
+
+
+def test_rounding_is_no_difference(stopped: Path, tmp_path: Path) -> None:
+    """A log of another machine replays."""
+    assert replay(changed(stopped, tmp_path / "rounded.jsonl", rounded_otherwise), WRITING).equal
+
+
+CHANGES = [more, slightly_more, less, without_look, another_reason, another_winner, without_drop]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_look_is_found(change: Callable[[list[dict[str, Any]]], None], stopped: Path, tmp_path: Path) -> None:
     """A number, a look or a stop that is not what the events give is an error that says what they give."""
     with pytest.raises(LogError, match="where its events and the design give"):

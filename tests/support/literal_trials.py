@@ -46,10 +46,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Told:
-    """One trial: whether it was stopped, its decision, the arm it chose, why arms were closed, and its claims."""
+    """One trial: whether it was stopped, its conclusions, the arm it chose, why arms were closed, and its claims."""
 
     run: dict[str, Any]
     stopped: bool
+    at_stop: tuple[int, int]
+    """What was concluded at the stop, or without one in the end, and of which arm."""
     decision: int
     chosen: int
     reasons: list[int]
@@ -60,19 +62,21 @@ class Told:
 def tell(run: dict[str, Any], setting: Setting) -> Told:
     """What a trial came to."""
     stopped = bool(run["conclusion"] != 5)
-    decision = int(run["conclusion"] if stopped else run["final_conclusion"])
-    chosen = int(run["selected"] if stopped else run["final_selected"])
+    early, late = ((int(run[f"{when}conclusion"]), int(run[f"{when}selected"])) for when in ("", "final_"))
+    delayed = bool(run["stop_delayed"])
+    decision, chosen = early if stopped and not delayed else late
     reasons = []
     for arm, final in enumerate(run["final_verdict"]):
-        said = [int(look[arm]) for look in run["look_verdict"] if look[arm]]
-        reasons.append(said[0] if said else 0 if stopped else int(final))
+        looks = run["look_verdict"][: int(run["stop_look"]) - 1] if delayed else run["look_verdict"]
+        said = [int(look[arm]) for look in looks if look[arm]]
+        reasons.append(said[0] if said else 0 if stopped and not delayed else int(final))
     claims = [arm for arm in setting.claimable if reasons[arm] == 2 or (chosen == arm and decision == 2)]
     final_claims = [
         arm
         for arm in setting.claimable
         if run["final_verdict"][arm] == 2 or (run["final_selected"] == arm and run["final_conclusion"] == 2)
     ]
-    return Told(run, stopped, decision, chosen, reasons, claims, final_claims)
+    return Told(run, stopped, early if stopped else late, decision, chosen, reasons, claims, final_claims)
 
 
 def literal(runs: list[dict[str, Any]], setting: Setting, arms: Sequence[str]) -> dict[tuple[str, str], float]:
@@ -115,9 +119,9 @@ def missed(told: Told) -> bool:
 
 
 def differs(told: Told, other: str) -> bool:
-    """Whether a trial's decision is another than this conclusion."""
+    """Whether what a trial concluded at its stop is another than this conclusion."""
     run = told.run
-    return (told.decision, told.chosen) != (int(run[f"{other}_conclusion"]), int(run[f"{other}_selected"]))
+    return told.at_stop != (int(run[f"{other}_conclusion"]), int(run[f"{other}_selected"]))
 
 
 def amounts(runs: list[dict[str, Any]], setting: Setting) -> dict[str, float]:

@@ -14,7 +14,9 @@ from tpstream.trial.designs import DesignStory, OperatingCharacteristics
 ARMS = ("control", "low", "high")
 
 
-def made_up_run(stream: np.random.Generator, truths: tuple[float, ...], control: int | None) -> dict[str, NDArray[Any]]:
+def made_up_run(
+    stream: np.random.Generator, truths: tuple[float, ...], control: int | None, *, delayed: bool
+) -> dict[str, NDArray[Any]]:
     """The measures of one made-up trial with two looks and 300 patients at most; whatever a trial can come to."""
     arms = len(truths)
     conclusion = int(stream.choice([1, 2, 3, 4, 5], p=[0.05, 0.3, 0.15, 0.2, 0.3]))
@@ -48,6 +50,7 @@ def made_up_run(stream: np.random.Generator, truths: tuple[float, ...], control:
         "conclusion": np.array(conclusion),
         "selected": np.array(selected),
         "stop_look": np.array(stop_look),
+        "stop_delayed": np.array(stopped and delayed),
         "stop_time": np.array(float(stream.uniform(50, 200)) if stopped else np.nan),
         "final_conclusion": np.array(final),
         "final_selected": np.array(final_selected),
@@ -77,11 +80,12 @@ def made_up(
     control: int | None = 0,
     *,
     higher: bool = True,
+    delayed: bool = False,
     seed: int = 1,
 ) -> tuple[SimulatedTrials, list[dict[str, NDArray[Any]]]]:
     """Made-up trials of three arms, and the measures of each."""
     stream = np.random.default_rng(seed)
-    runs = [made_up_run(stream, truths, control) for _ in range(trials)]
+    runs = [made_up_run(stream, truths, control, delayed=delayed) for _ in range(trials)]
     stacked = {name: np.stack([run[name] for run in runs]) for name in runs[0]}
     comparison = Comparison(ARMS[: len(truths)], truths, control, higher)
     return SimulatedTrials("made up", "as given", comparison, 300, np.arange(trials), stacked), runs

@@ -21,10 +21,14 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.parametrize("delayed", [False, True])
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_characteristic_is_that_of_loops(setting: Setting) -> None:
-    """Values of all measures, of the trial and of each arm, with and without a control, and under the null."""
-    trials, runs = made_up(120, setting.truths, setting.control, higher=setting.higher)
+def test_every_characteristic_is_that_of_loops(setting: Setting, delayed: bool) -> None:  # noqa: FBT001
+    """Values of all measures, of the trial and of each arm, with and without a control, and under the null.
+
+    With delayed response the decision of a trial that stopped is its final conclusion.
+    """
+    trials, runs = made_up(120, setting.truths, setting.control, higher=setting.higher, delayed=delayed)
     found = {(one.arm, one.measure): one.estimate.value for one in characteristics(trials)}
     expected = literal(runs, setting, ARMS)
     quartiles = {key for key in found if key[1].endswith(("_q25", "_q75"))}

@@ -60,8 +60,8 @@ def tell_runs(live: "LiveLink", runs: Iterable[tuple[Told, Measures]]) -> None:
 
 def found_superior(measures: Measures) -> bool:
     """Whether a trial with looks decided that an arm is superior: at its stop, or in its final analysis."""
-    stopped = int(measures["conclusion"]) != Reason.MAXIMUM
-    return int(measures["conclusion" if stopped else "final_conclusion"]) == Reason.SUPERIORITY
+    at_stop = int(measures["conclusion"]) != Reason.MAXIMUM and not measures["stop_delayed"]
+    return int(measures["conclusion" if at_stop else "final_conclusion"]) == Reason.SUPERIORITY
 
 
 def _in_words(cell: Cell) -> str:

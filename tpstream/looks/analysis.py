@@ -56,7 +56,7 @@ def estimate_arms(design: Design, patients: Patients, entered_by: float, known_b
     due_by = entered_by if known_by == entered_by else np.inf
     observed = observe(design, patients, entered_by, known_by, due_by)
     if design.looks.analysis == "imputed":
-        return _imputed(design, patients, observed)
+        return _imputed(design, patients, observed, entered_by)
     if design.looks.analysis == "complete":
         _keep_complete(patients.entered, observed.seen, design.weights, design.due, due_by)
     return _by_parts(design, patients, observed)
@@ -163,11 +163,12 @@ def _usual(numbers: Floats, *, counts: bool) -> Floats:
     return factors
 
 
-def _imputed(design: Design, patients: Patients, observed: Observed) -> Moments:
+def _imputed(design: Design, patients: Patients, observed: Observed, entered_by: float) -> Moments:
     """The estimates with predictions in place of missing parts."""
     found = np.full((3, design.arms), np.nan)
     for arm in range(design.arms):
-        rows = patients.arm == arm
+        # Whoever came later would change the last bit: products of matrices are rounded by their size.
+        rows = (patients.arm == arm) & (patients.entered <= entered_by)
         found[:, arm] = _imputed_arm(design, observed.values[rows], observed.seen[rows])
     return Moments(*found)
 

@@ -121,13 +121,14 @@ class CriticalValues:
     def after_stop(self, number: int, analysis: int, gained: float) -> float:
         """The critical value of a rule with delayed response after a stop at this analysis.
 
-        `gained` is the information with the pipeline over that at the stop.
+        `gained` is the information with the pipeline over that at the stop; NaN if both are infinite, since nothing
+        varied.
         """
         boundaries = self._boundaries[number]
         assert boundaries is not None  # noqa: S101 (the rule spends alpha)
         at_stop = float(boundaries.information[analysis])
         delayed = at_stop * (gained - 1)
-        if delayed < LEAST_DELAYED or analysis == self.analyses - 1:
+        if not delayed >= LEAST_DELAYED or analysis == self.analyses - 1:
             return self.value(number, analysis)
         critical = _decision(boundaries, analysis, delayed)
         return float(ndtr(-critical)) if self._design.rules[number].method == "fisher" else critical

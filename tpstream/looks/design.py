@@ -185,6 +185,11 @@ class Design:
         return np.where(good_if_low, highs, lows)
 
     @property
+    def delayed_response(self) -> bool:
+        """Whether a stop only ends recruitment, and the trial is decided when its pipeline is known."""
+        return any(rule.delayed_response for rule in self.rules)
+
+    @property
     def drops_arms(self) -> bool:
         """Whether a rule can close an arm while the trial goes on with others."""
         kinds = {rule.kind for rule in self.rules if not rule.end_only and rule.against != "all"}

@@ -37,6 +37,8 @@ MEASURES: Mapping[str, str] = {
     "selected": "the arm that was superior at the stop; -1 for none",
     "stop_look": "at which look the trial stopped, from 1; 0 if it did not",
     "stop_time": "when that was decided; if it did not stop, when the last patient was enrolled",
+    "stop_delayed": "1 if the trial stopped, and with delayed response, so that it decides by its final conclusion; "
+    "else 0",
     "final_conclusion": "what the rules say when everything is known; 5 for nothing",
     "final_selected": "the arm that is superior then; -1 for none",
     "final_verdict": "of each arm: what was found of it up to then, a reason; 0 for nothing",
@@ -163,6 +165,7 @@ class Monitor:
             "selected": -1 if stop is None else stop.verdict.selected,
             "stop_look": 0 if stop is None else held,
             "stop_time": last if stop is None else self.decisions[stop.analysis],
+            "stop_delayed": stop is not None and self.design.delayed_response,
             "final_conclusion": final.verdict.conclusion or Reason.MAXIMUM,
             "final_selected": final.verdict.selected,
             "final_verdict": verdicts,

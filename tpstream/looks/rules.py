@@ -100,7 +100,8 @@ def _critical_values(
         return values
     found = np.flatnonzero(stop.verdict.verdict)
     if number == delayed:
-        gained = information(design, rule, data) / information(design, rule, stop.data)
+        with np.errstate(invalid="ignore"):
+            gained = information(design, rule, data) / information(design, rule, stop.data)
         for arm in found:
             values[arm] = critical.after_stop(number, stop.analysis, float(gained[arm]))
     elif rule.beta is not None:

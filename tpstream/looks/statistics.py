@@ -182,7 +182,8 @@ def _restricted_means(design: Design, data: LookData) -> Moments:
 def information(design: Design, rule: Rule, data: LookData) -> Floats:
     """How much is known about each comparison with the control, in units that do not matter; NaN for the control.
 
-    It grows as 1 / (1 / n + 1 / n of the control), with deaths (logrank), or as 1 / variance of the difference (rmst).
+    It grows as 1 / (1 / n + 1 / n of the control), with deaths (logrank), or as 1 / variance of the difference (rmst,
+    and z where patients count who are not complete).
     """
     control = design.control
     if rule.method == "logrank":
@@ -190,10 +191,13 @@ def information(design: Design, rule: Rule, data: LookData) -> Floats:
         deaths = np.bincount(data.follow_up.arm[data.follow_up.died], minlength=design.arms)
         found = deaths + deaths[control]
     else:
-        counted = data.moments.counted
-        spread = _restricted_means(design, data).variance if rule.method == "rmst" else None
         with np.errstate(divide="ignore"):
-            each = 1 / counted if spread is None else spread
+            if rule.method == "rmst":
+                each = _restricted_means(design, data).variance
+            elif design.looks.analysis == "complete":
+                each = 1 / data.moments.counted
+            else:
+                each = data.moments.variance
             found = 1 / (each + each[control])
     known: Floats = found.astype(np.float64)
     known[control] = math.nan

@@ -1,5 +1,6 @@
 """Looks in the log of a trial: the policy is told of them as in the run, and they are computed again and compared."""
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
@@ -18,6 +19,8 @@ from tpstream.run.looks import CUT, DECISION, TrialRun
 
 COMPARED = ("kind", "pull", "time", "arm", "part", "value")
 """The columns that say what a look found and decided."""
+ROUNDING = 1e-9
+"""How far numbers of a look may be apart: regressions and distribution functions are rounded otherwise elsewhere."""
 
 
 class ToldLooks:
@@ -145,7 +148,7 @@ class LookAudit:
         found = Announced(self._trial.monitor)
         self._trial.hold(found, float(events.time[-1]) if until is None else until)
         for number, (there, here) in enumerate(zip_longest(logged, found.rows)):
-            if repr(there) != repr(here) and not (until is None and there is None):
+            if not _agree(there, here) and not (until is None and there is None):
                 place = places[number] if there is not None else len(events) - 1
                 return BrokenRule(place, int(events.seq[place]), _text(there, here))
         self.equal = len(self._trial.monitor.looks)
@@ -156,6 +159,15 @@ def _end_of(events: Events) -> float:
     """The time up to which everything has happened if a decision comes next; it may be of the time of the last one."""
     last = float(events.time[-1])
     return float(np.nextafter(last, -np.inf)) if events.kind[-1] == PULL else last
+
+
+def _agree(logged: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> bool:
+    """Whether an event about a look is the one that is computed again; its number up to rounding."""
+    if logged is None or expected is None:
+        return logged is expected
+    there, here = logged[-1], expected[-1]
+    near = math.isclose(there, here, rel_tol=ROUNDING, abs_tol=ROUNDING) or (math.isnan(there) and math.isnan(here))
+    return near and logged[:-1] == expected[:-1]
 
 
 def _text(logged: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> str:

@@ -1,7 +1,8 @@
 """The simulated trials of one design under one truth, and what each of them came to: a number per trial and measure.
 
 The *decision* of a trial is its conclusion at the stop; a trial that reached its maximum decides by its final analysis,
-and if no rule holds there, the decision is "maximum": nothing was shown. An arm is *claimed* if that decision says that
+and so does one that stopped with delayed response, where a stop only ends recruitment. If no rule holds there, the
+decision is "maximum": nothing was shown. An arm is *claimed* if that decision says that
 it is superior. A claim is false if the arm is not better than the control; in a design without a control, if it is not
 better than every other arm.
 """
@@ -27,6 +28,7 @@ NAMES = (
     "selected",
     "stop_look",
     "stop_time",
+    "stop_delayed",
     "final_conclusion",
     "final_selected",
     "known_conclusion",
@@ -49,7 +51,7 @@ NAMES = (
 )
 """The measures of a run that are needed here; looks/monitor.py says what they are."""
 WHOLE = (
-    *("look_verdict", "final_verdict", "stop_look", "patients"),
+    *("look_verdict", "final_verdict", "stop_look", "stop_delayed", "patients"),
     *(f"{when}{what}" for when in ("", "final_", "known_") for what in ("conclusion", "selected")),
 )
 """Those that are whole numbers, though runs report them as floats."""
@@ -79,15 +81,20 @@ class SimulatedTrials:
         """Whether a rule ended the trial before its maximum."""
         return np.asarray(self.measures["conclusion"] != Reason.MAXIMUM)
 
+    @property
+    def decided_at_stop(self) -> Bools:
+        """Whether the trial was decided when it was stopped, and not when everything was known."""
+        return self.stopped & (self.measures["stop_delayed"] == 0)
+
     @cached_property
     def decision(self) -> Ints:
         """The code of each trial's decision."""
-        return np.where(self.stopped, self.measures["conclusion"], self.measures["final_conclusion"])
+        return np.where(self.decided_at_stop, self.measures["conclusion"], self.measures["final_conclusion"])
 
     @cached_property
     def selected(self) -> Ints:
         """The arm that each trial selected by its decision; -1 if none."""
-        return np.where(self.stopped, self.measures["selected"], self.measures["final_selected"])
+        return np.where(self.decided_at_stop, self.measures["selected"], self.measures["final_selected"])
 
     @cached_property
     def claims(self) -> Bools:
@@ -113,11 +120,13 @@ class SimulatedTrials:
 
     @cached_property
     def verdicts(self) -> Ints:
-        """What the rules first said of each arm in each trial, at a look or in the final analysis; 0 if nothing."""
+        """Why each arm was closed, or what the decision says of it, in each trial; 0 for nothing."""
         looks, final = self.measures["look_verdict"], self.measures["final_verdict"]
-        found = np.where(self.stopped[:, np.newaxis], 0, final)
+        found = np.where(self.decided_at_stop[:, np.newaxis], 0, final)
+        last = np.where(self.stopped & ~self.decided_at_stop, self.measures["stop_look"], looks.shape[1] + 1)
         for look in range(looks.shape[1] - 1, -1, -1):
-            found = np.where(looks[:, look] != 0, looks[:, look], found)
+            counts = (looks[:, look] != 0) & (look + 1 < last)[:, np.newaxis]
+            found = np.where(counts, looks[:, look], found)
         return found
 
     @property
@@ -128,7 +137,7 @@ class SimulatedTrials:
     @property
     def decided_at(self) -> Floats:
         """When each trial's decision was made: at the stop, or at the last read-out."""
-        return np.where(self.stopped, self.measures["stop_time"], self.measures["duration"])
+        return np.where(self.decided_at_stop, self.measures["stop_time"], self.measures["duration"])
 
     def shares(self) -> dict[str, Bools]:
         """Events of each trial, of which the probability is told; only those that are defined under this truth."""
@@ -152,10 +161,12 @@ class SimulatedTrials:
         return found
 
     def _differs(self, other: str) -> Bools:
-        """Whether a trial's decision is another than this conclusion, which has a name of its own."""
+        """Whether the conclusion at the stop, or of a trial without one, is another than this one, which has a name."""
         measures = self.measures
-        word = self.decision != measures[f"{other}_conclusion"]
-        return np.asarray(word | (self.selected != measures[f"{other}_selected"]))
+        word, arm = (
+            np.where(self.stopped, measures[name], measures[f"final_{name}"]) for name in ("conclusion", "selected")
+        )
+        return np.asarray((word != measures[f"{other}_conclusion"]) | (arm != measures[f"{other}_selected"]))
 
     @property
     def reversed(self) -> Bools:

@@ -186,6 +186,8 @@ def _decision(trial: ToldTrial, look: int, cut: float) -> tuple[float, str]:
     if not stopped:
         text += f" {', '.join(dropped)}: no more patients." if dropped else ""
         return time, f"{text} The trial goes on."
+    if design.delayed_response:
+        return time, f"{text} Recruitment ends; the trial is decided when the outcomes in the pipeline are known."
     selected = int(measures["selected"])
     chosen = f", and {design.names[selected]} is selected" if selected >= 0 else ""
     return time, f"{text} The trial is stopped for {Reason(int(measures['conclusion'])).name.lower()}{chosen}."
