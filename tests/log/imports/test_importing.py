@@ -368,6 +368,8 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         (GOOD[0], "id;time;amount\n1;2024-01-02;1.234,50\n1;2024-01-03;20.00\n", {}, "has a comma and a point"),
         (GOOD[0], "id;time;amount\n1;2024-01-02;5,5\n1;2024-01-03;20.00\n", {"decimal": ","}, "'20.00' has a '.'"),
         ("id,time,arm,p\n1,2024-01-01,x,0.5\n", None, {}, "looks like the amount"),
+        ("id,arm,x1,x3\n1,x,5,7\n", None, {}, "up to x3 and none is x2"),
+        (GOOD[0], "id,time,amount\n1,9999-01-02,5\n", {}, "the largest age of a payment has 2,912,811 parts"),
         (*GOOD, {"map": {"decisions": {"arm": "armm"}}}, "map: payments.decision is missing"),
         (*GOOD, {"map": {"decision": {"arm": "x"}}}, "did you mean 'decisions'"),
     ],
