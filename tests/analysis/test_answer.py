@@ -178,6 +178,8 @@ def test_what_is_withheld(tmp_path: Path) -> None:
         assert pd.isna(row["low"])
         assert found.clear_since is None
         assert reason in str(found.clear_reason) or found.leader is None
+        table = found.frame()
+        assert table["reason"].notna()[table["best_probability"].isna()].all()
     prices = answer(small_log(tmp_path, [1.0] * 150 + [100.0] * 50)).frame()  # a list of prices has no tail
     assert prices["low"].notna().all()
     some = answer(small_log(tmp_path, [1.0 + k % 3 for k in range(60)] + [0.0] * 100)).frame().set_index("arm").loc["x"]

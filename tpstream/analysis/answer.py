@@ -246,8 +246,12 @@ def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:
 def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
     known = [(one.value, one.error, one.influence) for one in found if one.value is not None]
-    if not known or any(error is None for _, error, _ in known):
+    if not known:
         return found
+    withheld = next((one.arm for one in found if one.value is not None and one.error is None), None)
+    if withheld is not None:
+        reason = f"probability of being best: the interval of {withheld!r} is withheld"
+        return [one if one.error is None else replace(one, best_reason=reason) for one in found]
     values = np.array([value for value, _, _ in known])
     shared = [influence.patients for _, _, influence in known if influence is not None]
     if len(shared) == len(known):
