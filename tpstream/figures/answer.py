@@ -9,6 +9,7 @@ from tpstream.analysis.intervals import LEVEL
 from tpstream.analysis.open_values import estimate
 from tpstream.analysis.printed import in_currency
 from tpstream.figures import style
+from tpstream.model.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +28,12 @@ def answer_figure(path: str | Path | None, answer: "Answer") -> "Figure":
     colours = style.policy_colours([one.arm for one in answer.arms])
     with style.new_figure(path, 15, 4.8) as figure:
         ages, times, bars = figure.subplots(1, 3)
-        name = header.scenario.get("name", Path(answer.log).name)
-        figure.suptitle(f"{style.figure_text(name)}: what a decision pays in the end", x=0.01, ha="left", fontweight="bold")
+        name = style.figure_text(header.scenario.get("name", Path(answer.log).name))
+        figure.suptitle(f"{name}: what a decision pays in the end", x=0.01, ha="left", fontweight="bold")
         ends = _draw_ages(ages, answer, colours)
-        ages.set(xlabel=f"age ({answer.unit}s)", ylabel=f"paid per decision up to this age{unit}")
+        ages.set(xlabel=f"age ({plural(answer.unit)})", ylabel=f"paid per decision up to this age{unit}")
         _draw_times(times, answer, colours)
-        times.set(xlabel=f"time ({answer.unit}s)", ylabel=f"value per decision, {LEVEL:.0%} interval{unit}")
+        times.set(xlabel=f"time ({plural(answer.unit)})", ylabel=f"value per decision, {LEVEL:.0%} interval{unit}")
         _draw_outstanding(bars, answer, colours)
         bars.set(ylabel=f"paid, and outstanding (hatched){unit}")
         for axes in (ages, times, bars):
