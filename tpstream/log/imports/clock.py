@@ -109,13 +109,13 @@ def set_clock(decisions: Decisions, payments: Payments, options: ImportOptions) 
     until, day_ends = _until(options, clock, known, None if paid is not None else window)
     clock = replace(clock, until=until, day_ends=day_ends, window=window)
     if clock.span > MOST_PARTS:
-        named = options.window is not None
-        what = options.window if named else "the largest age of a payment"
-        remedy = "" if named else ", name a window (--window), or correct the time of that payment"
-        raise DataError(
-            f"window: {what} has {clock.span:,} parts of one {unit or 'unit'}, and {MOST_PARTS:,} are the most; choose "
-            f"a larger unit (--unit){remedy}"
-        )
+        what, remedy = options.window, "choose a larger unit (--unit)"
+        if numbers:
+            remedy = "divide times by the length of a unit, or give dates"
+        if options.window is None:
+            what, remedy = "the largest age of a payment", f"name a window (--window), correct that time, or {remedy}"
+        most = f"{clock.span:,} parts of one {unit or 'unit'}, and {MOST_PARTS:,} are the most"
+        raise DataError(f"window: {what} has {most}; {remedy}")
     return clock, made, paid
 
 
