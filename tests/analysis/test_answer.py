@@ -188,6 +188,18 @@ def test_what_is_withheld(tmp_path: Path) -> None:
     assert "outstanding: only" in some["reason"]
 
 
+def test_a_torn_log_is_known_up_to_its_last_event(tmp_path: Path) -> None:
+    """Of a log that lost its end, decisions are observed up to its last event, not up to the data cut; a warning."""
+    whole = small_log(tmp_path, [1.0 + k % 2 for k in range(200)])
+    lines = convert(whole, tmp_path / "whole.jsonl").path.read_text().splitlines()
+    (tmp_path / "torn.jsonl").write_text("\n".join(lines[: len(lines) * 7 // 10]) + "\n")
+    torn = answer(tmp_path / "torn.jsonl")
+    assert torn.table.until < 75
+    assert "not complete" in torn.warnings[0]
+    table, true = torn.frame(), answer(whole).frame()
+    assert table["value"].tolist() == pytest.approx(true["value"].tolist(), rel=0.02)
+
+
 def test_arms_that_are_too_young_are_not_compared(tmp_path: Path) -> None:
     """A lead is one over the arms that have a value, and the others are named."""
     made = np.arange(300.0)

@@ -226,7 +226,7 @@ def answer(
         plan_until=as_date(origin, unit, end),
         alpha=alpha,
         against=against,
-        warnings=find_warnings(table, ages),
+        warnings=(*_torn(log), *find_warnings(table, ages)),
         notes=(*_left_out(found), *_without_plan(found, plan_until)),
         table=table,
     )
@@ -291,6 +291,11 @@ def _left_out(found: Sequence[ArmAnswer]) -> tuple[str, ...]:
     if not young or len(young) == len(found):
         return ()
     return (f"not compared with the others, since too few decisions are old enough: {', '.join(young)}",)
+
+
+def _torn(log: Log) -> tuple[str, ...]:
+    """A warning if the log has no end."""
+    return () if log.truncated is None else (f"the log is not complete ({log.truncated}): what came later is missing",)
 
 
 def _without_plan(found: Sequence[ArmAnswer], plan_until: str | float | None) -> tuple[str, ...]:

@@ -53,8 +53,9 @@ class Units:
 
 
 def scenario_name(header: Header) -> str:
-    """The name of the scenario, or that there is none."""
-    return clean(header.scenario.get("name", "")) or "a log without a scenario"
+    """The name of the scenario or of imported data, or that there is none."""
+    nameless = "a log without a scenario" if header.imported is None else "imported tables"
+    return clean(header.scenario.get("name", "")) or nameless
 
 
 def header_facts(header: Header) -> list[tuple[str, str]]:
@@ -62,10 +63,16 @@ def header_facts(header: Header) -> list[tuple[str, str]]:
     given = {name: value for name, value in header.parameters.items() if value is not None}
     parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in given.items())
     versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
-    return [
+    origin = [
         ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
         ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
         ("random numbers", f"seed {header.seed}, run {header.run}"),
+    ]
+    if header.imported is not None:
+        names = [clean(table.get("name", "")) for table in header.imported.get("tables", ())]
+        origin = [("data", scenario_name(header)), ("imported from", ", ".join(names) or "tables without a name")]
+    return [
+        *origin,
         ("unit of time", Units.of(header).time or "not named in the log"),
         ("made with", versions or "versions are not in the log"),
     ]
