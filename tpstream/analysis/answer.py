@@ -15,7 +15,7 @@ import pandas as pd
 from tpstream.analysis.adaptive import credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_arms import ArmAnswer, arm_answer
-from tpstream.analysis.answer_warnings import find_warnings
+from tpstream.analysis.answer_warnings import find_warnings, torn_end
 from tpstream.analysis.assignment import Assignment, depends_on_outcomes
 from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_since, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
@@ -226,7 +226,7 @@ def answer(
         plan_until=as_date(origin, unit, end),
         alpha=alpha,
         against=against,
-        warnings=(*_torn(log), *find_warnings(table, ages)),
+        warnings=(*torn_end(log), *find_warnings(table, ages)),
         notes=(*_left_out(found), *_without_plan(found, plan_until)),
         table=table,
     )
@@ -291,11 +291,6 @@ def _left_out(found: Sequence[ArmAnswer]) -> tuple[str, ...]:
     if not young or len(young) == len(found):
         return ()
     return (f"not compared with the others, since too few decisions are old enough: {', '.join(young)}",)
-
-
-def _torn(log: Log) -> tuple[str, ...]:
-    """A warning if the log has no end."""
-    return () if log.truncated is None else (f"the log is not complete ({log.truncated}): what came later is missing",)
 
 
 def _without_plan(found: Sequence[ArmAnswer], plan_until: str | float | None) -> tuple[str, ...]:
