@@ -246,6 +246,10 @@ def test_visits_of_a_trial(tmp_path: Path) -> None:
     ]
     assert log.header.imported is not None
     assert log.header.imported["payments"]["incomplete"] == 1
+    planned = visits.rename(columns={"TRTP": "TRT01P"}).assign(TRTSDT="2023-01-01")  # as in a join with ADSL
+    found = import_log(planned, out=tmp_path / "b.jsonl", unit="week", window="12w").header.imported
+    assert found is not None
+    assert (found["map"]["decisions"]["arm"], found["map"]["decisions"]["time"]) == ("TRT01P", "TRTSDT")
 
 
 def test_visits_of_several_parameters(tmp_path: Path) -> None:

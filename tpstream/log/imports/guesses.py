@@ -130,8 +130,8 @@ def _rank(title: str) -> tuple[int, bool, int]:
 
 
 def _words(title: str) -> list[str]:
-    """The words of a title in small letters: "OfferID" and "offer_id" are "offer" and "id"."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", title)
+    """The words of a title in small letters: "OfferID" and "offer_id" are "offer" and "id", "TRT01P" is one word."""
+    apart = title if title.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", title)
     return re.findall(r"[^\W_]+", apart.lower())
 
 
