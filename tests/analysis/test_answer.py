@@ -172,15 +172,43 @@ def test_what_is_withheld(tmp_path: Path) -> None:
         ([0.0] * 200, "only 0 decisions paid"),
         ([1.0] * 30, "fewer than 50 decisions"),
     ):
-        row = answer(small_log(tmp_path, amounts)).frame().set_index("arm").loc["x"]
+        found = answer(small_log(tmp_path, amounts))
+        row = found.frame().set_index("arm").loc["x"]
         assert reason in row["reason"]
         assert pd.isna(row["low"])
+        assert found.clear_since is None
+        assert reason in str(found.clear_reason) or found.leader is None
+        table = found.frame()
+        assert table["reason"].notna()[table["best_probability"].isna()].all()
     prices = answer(small_log(tmp_path, [1.0] * 150 + [100.0] * 50)).frame()  # a list of prices has no tail
     assert prices["low"].notna().all()
     some = answer(small_log(tmp_path, [1.0 + k % 3 for k in range(60)] + [0.0] * 100)).frame().set_index("arm").loc["x"]
     assert not pd.isna(some["low"])
     assert pd.isna(some["outstanding_low"])
     assert "outstanding: only" in some["reason"]
+
+
+def test_a_torn_log_is_known_up_to_its_last_event(tmp_path: Path) -> None:
+    """Of a log that lost its end, decisions are observed up to its last event, not up to the data cut; a warning."""
+    whole = small_log(tmp_path, [1.0 + k % 2 for k in range(200)])
+    lines = convert(whole, tmp_path / "whole.jsonl").path.read_text().splitlines()
+    (tmp_path / "torn.jsonl").write_text("\n".join(lines[: len(lines) * 7 // 10]) + "\n")
+    torn = answer(tmp_path / "torn.jsonl")
+    assert torn.table.until < 75
+    assert "not complete" in torn.warnings[0]
+    table, true = torn.frame(), answer(whole).frame()
+    assert table["value"].tolist() == pytest.approx(true["value"].tolist(), rel=0.02)
+
+
+def test_arms_that_are_too_young_are_not_compared(tmp_path: Path) -> None:
+    """A lead is one over the arms that have a value, and the others are named."""
+    made = np.arange(300.0)
+    offers = pd.DataFrame({"id": made, "time": made, "arm": ["x", "y"] * 140 + ["new"] * 20})
+    paid = pd.DataFrame({"id": made, "time": made + 1.5, "amount": np.where(offers["arm"] == "x", 2.0, 1.0)})
+    found = answer(import_log(offers, paid, out=tmp_path / "log.arrows", window=5, until=310))
+    assert found.leader == "x"
+    assert found.clear_since is not None
+    assert found.notes == ("not compared with the others, since too few decisions are old enough: new",)
 
 
 def test_learning_policies(tmp_path: Path) -> None:

@@ -123,6 +123,8 @@ def test_answer(tpstream: Command, tmp_path: Path) -> None:
     found = json.loads(tpstream("answer", "shop.arrows", "--json").out)
     assert {"arms", "clear_since", "leader"} <= set(found)
     keys = "arm decisions open paid naive value low high outstanding outstanding_low outstanding_high best_probability"
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text("utf-8")
+    assert all(f"`{key}`" in page for key in {*found, *found["arms"][0]} - {"log"})
     for arm in found["arms"]:
         assert set(keys.split()) <= set(arm)
         assert arm["low"] < arm["value"] < arm["high"]

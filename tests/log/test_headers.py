@@ -47,6 +47,8 @@ BAD: dict[str, dict[str, Any]] = {
     "drain": {"scenario": {"drain": "yes"}},
     "start": {"scenario": {"start": "2024-01-03x"}},
     "origin": {"origin": "today"},
+    "map of an import": {"imported": {"map": {"decisions": 5}}},
+    "tables of an import": {"imported": {"tables": [1]}},
 }
 """Headers that cannot be, each wrong in one thing."""
 TEXTS = {"no UTF-8": b'{"schema":1,"policy":"\xff\xfe"}', "deep": DEEP, "no object": b"[1]"}

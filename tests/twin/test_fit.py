@@ -163,6 +163,17 @@ def test_parametric(tmp_path: Path) -> None:
     assert fit(tmp_path / "p.arrows").scenario.means.min() > 0
 
 
+def test_an_arm_with_few_decisions_hides_no_ages(tmp_path: Path) -> None:
+    """What is paid by age is compared up to the age that the other arms have reached, not for one period alone."""
+    arm = np.array((["a", "b"] * 14 + ["few"] * 2) * 20)
+    offers = pd.DataFrame({"id": np.arange(600), "day": np.arange(600) // 6, "arm": arm})
+    days = offers["day"] + np.arange(600) % 7
+    log = import_log(offers, offers.assign(day=days, amount=1.0), out=tmp_path / "few.arrows", window=7)
+    few = fit(log).check.set_index(["measure", "arm"])
+    assert few.loc[("paid by age", "a"), "recorded"] == pytest.approx(1.0, abs=0.05)
+    assert few.loc[("paid by age", "few"), "recorded"] == pytest.approx(1.0, abs=0.2)
+
+
 def test_several_payments_are_no_parameters(shop: tuple[Shop, Path, Twin], tmp_path: Path) -> None:
     """Refunds are refused by parameters; where decisions pay several times, a note says what is lost."""
     made, path, _ = shop

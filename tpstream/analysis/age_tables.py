@@ -136,11 +136,11 @@ def _of_arm(every: ArmAges, times: Floats, own: Ints) -> tuple[ArmAges, Floats]:
 def _until(log: Log, times: Floats) -> tuple[float, float]:
     """The time up to which payments are known, and whether what happens at a time is known at it.
 
-    The last time of a torn log is not whole.
+    A torn log is known up to its last time, which is not whole.
     """
     header, last = log.header, float(times[-1])
     if header.payments:
-        return last if header.until is None else header.until, 0.0
+        return last if header.until is None or not log.complete else header.until, 0.0
     whole = float((times == np.floor(times)).all())
     return (last if log.complete else last - 1), whole
 

@@ -15,7 +15,7 @@ import pandas as pd
 from tpstream.analysis.adaptive import credited_estimates
 from tpstream.analysis.age_tables import AgeTable, read_ages
 from tpstream.analysis.answer_arms import ArmAnswer, arm_answer
-from tpstream.analysis.answer_warnings import find_warnings
+from tpstream.analysis.answer_warnings import find_warnings, torn_end
 from tpstream.analysis.assignment import Assignment, depends_on_outcomes
 from tpstream.analysis.leads import best_of_correlated, best_probabilities, clear_since, lead_courses
 from tpstream.analysis.log_dates import as_date, as_time
@@ -60,7 +60,7 @@ class Answer(Displayed):
     warnings
         What a reader should know about the data.
     notes
-        What a reader should know about the plan of looks.
+        What a reader should know about the comparison and the plan of looks.
     table
         The decisions and payments that the answer was made from.
     """
@@ -207,7 +207,8 @@ def answer(
     found = _with_best(found)
     values = {place: one.value for place, one in enumerate(found) if one.value is not None}
     leader = max(values, key=values.__getitem__) if values else None
-    since, last_bound, reason = None, 0.0, adaptive or _not_comparable(table, ages, len(values))
+    known = [found[place] for place in values]
+    since, last_bound, reason = None, 0.0, adaptive or _not_comparable(table, ages, known)
     end = _plan_end(log, table, plan_until)
     if reason is None and leader is not None:
         courses = lead_courses(table, list(values), leader, end, alpha)
@@ -225,8 +226,8 @@ def answer(
         plan_until=as_date(origin, unit, end),
         alpha=alpha,
         against=against,
-        warnings=find_warnings(table, ages),
-        notes=_without_plan(found, plan_until),
+        warnings=(*torn_end(log), *find_warnings(table, ages)),
+        notes=(*_left_out(found), *_without_plan(found, plan_until)),
         table=table,
     )
 
@@ -245,8 +246,12 @@ def _with_weights(found: list[ArmAnswer], log: Log) -> list[ArmAnswer]:
 def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     """The arms with the probability of each to be the best, if intervals can be given for all that have a value."""
     known = [(one.value, one.error, one.influence) for one in found if one.value is not None]
-    if not known or any(error is None for _, error, _ in known):
+    if not known:
         return found
+    withheld = next((one.arm for one in found if one.value is not None and one.error is None), None)
+    if withheld is not None:
+        reason = f"probability of being best: the interval of {withheld!r} is withheld"
+        return [one if one.error is None else replace(one, best_reason=reason) for one in found]
     values = np.array([value for value, _, _ in known])
     shared = [influence.patients for _, _, influence in known if influence is not None]
     if len(shared) == len(known):
@@ -257,14 +262,15 @@ def _with_best(found: list[ArmAnswer]) -> list[ArmAnswer]:
     return [one if one.value is None else replace(one, best_probability=next(left)) for one in found]
 
 
-def _not_comparable(table: AgeTable, ages: int, arms: int) -> str | None:
-    """Why it cannot be said whether a lead is clear; None if it can."""
-    if arms < 2:  # noqa: PLR2004 (a comparison needs two)
+def _not_comparable(table: AgeTable, ages: int, known: Sequence[ArmAnswer]) -> str | None:
+    """Why it cannot be said whether a lead is clear; None if it can. Arms with a value are `known`."""
+    if len(known) < 2:  # noqa: PLR2004 (a comparison needs two)
         return "there are no two arms to compare"
     if ages < table.periods:
         window = count_of(table.periods, table.header.time_unit)
         return f"fewer than {FEWEST} decisions of an arm have been observed for the whole window of {window}"
-    return None
+    withheld = next((one for one in known if one.reason is not None), None)
+    return None if withheld is None else f"the interval of {withheld.arm!r} is withheld: {withheld.reason}"
 
 
 def _needed(found: Sequence[ArmAnswer], leader: int | None, bound: float) -> int | None:
@@ -277,6 +283,14 @@ def _needed(found: Sequence[ArmAnswer], leader: int | None, bound: float) -> int
         error = float(np.hypot(lead.error, one.estimate.error))
         most = max(most, (bound * error / (lead.value - one.estimate.value)) ** 2)
     return int(np.ceil(sum(one.decisions for one in found) * (most - 1))) or None
+
+
+def _left_out(found: Sequence[ArmAnswer]) -> tuple[str, ...]:
+    """A note about arms that are not compared with the others, since they have no value yet."""
+    young = [one.arm for one in found if one.value is None]
+    if not young or len(young) == len(found):
+        return ()
+    return (f"not compared with the others, since too few decisions are old enough: {', '.join(young)}",)
 
 
 def _without_plan(found: Sequence[ArmAnswer], plan_until: str | float | None) -> tuple[str, ...]:

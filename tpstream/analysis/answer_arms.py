@@ -60,6 +60,8 @@ class ArmAnswer:
     """Why the interval of the value, or everything, is withheld."""
     outstanding_reason: str | None
     best_probability: float | None = None
+    best_reason: str | None = None
+    """Why that probability is withheld, where it is another arm's interval that cannot be given."""
     weighted: Estimate | None = None
     """If the assignment depended on outcomes: the value by analysis/adaptive.py, in place of the other."""
     influence: Influence | None = None
@@ -108,7 +110,7 @@ class ArmAnswer:
             row["outstanding"] = found.outstanding
             if shown and self.outstanding_reason is None:
                 row["outstanding_low"], row["outstanding_high"] = found.outstanding_interval()
-        reason = self.reason or self.outstanding_reason
+        reason = self.reason or "; ".join(filter(None, (self.outstanding_reason, self.best_reason))) or None
         if self.weighted is not None:
             reason = self.weighted.reason or f"outstanding: {self.reason}"
         return row | {"best_probability": self.best_probability, "reason": reason}

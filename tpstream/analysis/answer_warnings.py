@@ -11,6 +11,7 @@ from scipy import stats
 
 from tpstream.analysis.age_tables import AgeTable
 from tpstream.analysis.open_values import FEWEST, ArmAges, value_within
+from tpstream.log.reader import Log
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 from tpstream.model.display import number_text
@@ -32,6 +33,13 @@ def find_warnings(table: AgeTable, ages: int) -> tuple[str, ...]:
     """All warnings, in words."""
     quiet = quiet_end(table.header, table.arms, np.concatenate(table.times), table.until)
     return (*quiet, *_traffic(table), *_late_starts(table), *_drifts(table, ages))
+
+
+def torn_end(log: Log) -> list[str]:
+    """A warning if a log has no end, and is not one of decisions that go on."""
+    if log.truncated is None or log.header.decider is not None:
+        return []
+    return [f"the log is not complete ({log.truncated}): what came later is missing"]
 
 
 def quiet_end(header: Header, arms: Sequence[ArmAges], times: Floats, until: float) -> list[str]:

@@ -61,7 +61,7 @@ def lead_courses(table: AgeTable, known: Sequence[int], first: int, end: float, 
 def has_times(header: Header) -> bool:
     """Whether decisions have times: those of imported tables without a column of times are numbered by their rows."""
     columns = (header.imported or {}).get("map")
-    return columns is None or "time" in columns["decisions"] or "time" in columns["payments"]
+    return columns is None or any("time" in columns.get(table, {}) for table in ("decisions", "payments"))
 
 
 def _course(table: AgeTable, known: Sequence[int], looks: Floats) -> tuple[dict[int, Floats], dict[int, Floats]]:

@@ -98,6 +98,7 @@ def import_tables(
     """
     from tpstream.log.imports.importing import import_tables as write_log, open_tables
     from tpstream.log.imports.report import report_lines
+    from tpstream.model.units import count_of
 
     tables = open_tables(decisions, payments, map, vars(flags))
     guessed = None if map is not None else _write_guess(tables, out, force=force)
@@ -114,7 +115,8 @@ def import_tables(
     header = log.header
     unit = header.time_unit or "unit"
     window = "" if imported["window"] else " (the largest age of a payment; name it with --window)"
-    output.add("window", f"{header.window:g} {unit}s{window}")
+    assert header.window is not None  # noqa: S101 (imported logs have one)
+    output.add("window", f"{count_of(header.window, unit)}{window}")
     output.add("log", out)
     output.add("map", guessed)
 

@@ -9,6 +9,7 @@ from tpstream.analysis.intervals import LEVEL
 from tpstream.analysis.open_values import estimate
 from tpstream.analysis.printed import in_currency
 from tpstream.figures import style
+from tpstream.model.units import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,16 +28,17 @@ def answer_figure(path: str | Path | None, answer: "Answer") -> "Figure":
     colours = style.policy_colours([one.arm for one in answer.arms])
     with style.new_figure(path, 15, 4.8) as figure:
         ages, times, bars = figure.subplots(1, 3)
-        name = header.scenario.get("name", Path(answer.log).name)
+        name = style.figure_text(header.scenario.get("name", Path(answer.log).name))
         figure.suptitle(f"{name}: what a decision pays in the end", x=0.01, ha="left", fontweight="bold")
         ends = _draw_ages(ages, answer, colours)
-        ages.set(xlabel=f"age ({answer.unit}s)", ylabel=f"paid per decision up to this age{unit}")
+        ages.set(xlabel=f"age ({plural(answer.unit)})", ylabel=f"paid per decision up to this age{unit}")
         _draw_times(times, answer, colours)
-        times.set(xlabel=f"time ({answer.unit}s)", ylabel=f"value per decision, {LEVEL:.0%} interval{unit}")
+        times.set(xlabel=f"time ({plural(answer.unit)})", ylabel=f"value per decision, {LEVEL:.0%} interval{unit}")
         _draw_outstanding(bars, answer, colours)
         bars.set(ylabel=f"paid, and outstanding (hatched){unit}")
         for axes in (ages, times, bars):
             style.draw_grid(axes)
+            axes.yaxis.set_major_formatter(style.tick_text)
         if ends:
             style.label_lines(ages, ends, colours)
     return figure
@@ -90,6 +92,7 @@ def _draw_outstanding(axes: "Axes", answer: "Answer", colours: dict[str, str]) -
             place, one.estimate.outstanding, bottom=one.paid, color=colours[one.arm], alpha=0.35, hatch="//", zorder=2
         )
         if row["outstanding_low"] is not None:
-            half = (row["outstanding_high"] - row["outstanding_low"]) / 2
-            axes.errorbar(place, one.paid + one.estimate.outstanding, yerr=half, color=style.GREY, capsize=4)
-    axes.set_xticks(range(len(names)), names)
+            value, ends = row["outstanding"], (row["outstanding_low"], row["outstanding_high"])
+            reach = [[value - ends[0]], [ends[1] - value]]
+            axes.errorbar(place, one.paid + value, yerr=reach, color=style.GREY, capsize=4)
+    axes.set_xticks(range(len(names)), [style.figure_text(name) for name in names])

@@ -88,6 +88,21 @@ class LoggedScenario(msgspec.Struct, frozen=True):
     start: Text | None = None
 
 
+class LoggedMap(msgspec.Struct, frozen=True):
+    """What is read of the map by which tables were imported; see log/imports/column_map.py."""
+
+    decisions: dict[str, Any] = {}
+    payments: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+
+
+class LoggedImport(msgspec.Struct, frozen=True):
+    """What is read of how a log was imported."""
+
+    map: LoggedMap | None = None
+    tables: list[dict[str, Any]] = []
+
+
 class DeciderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How decisions are made for real, step by step: what a `Decider` was opened with, besides its policy."""
 
@@ -264,7 +279,7 @@ def decode_header(path: Path, text: bytes) -> Header:
                 f"{path}: the log has schema {schema} and this version of tpstream reads {SCHEMA}; upgrade it"
             )
         header = msgspec.json.decode(text, type=Header)
-        msgspec.convert({"scenario": header.scenario}, type=_OnlyScenario)
+        msgspec.convert({"scenario": header.scenario, "imported": header.imported}, type=_OpenParts)
     except msgspec.ValidationError as error:
         raise LogError(f"{path}: header: {error}; correct it, or take another copy of the log") from error
     except RecursionError:
@@ -285,10 +300,11 @@ def decode_header(path: Path, text: bytes) -> Header:
     return header
 
 
-class _OnlyScenario(msgspec.Struct):
-    """So that errors name the place in the header."""
+class _OpenParts(msgspec.Struct):
+    """What a header has as open dictionaries; together, so that errors name the place in the header."""
 
     scenario: LoggedScenario
+    imported: LoggedImport | None
 
 
 def _lengths(header: Header) -> Iterator[tuple[str, int, int]]:

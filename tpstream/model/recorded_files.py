@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NEEDED, NEEDED_SIGNED = "a finite number >= 0", "a finite number"
 """What a value of a scenario's file must be, and a value that may be negative."""
-SEPARATORS = (",", ";", "\t")
+SEPARATORS = (",", ";", "\t", "|")
 NUMBER = r"(?i)^\s*[+-]?(\d+[.,]?\d*|[.,]\d+|\d+\.\d+,\d*|\d+,\d+\.\d*)(e[+-]?\d+)?\s*$|^\s*[+-]?(nan|inf(inity)?)\s*$"
 """A number with a point or a comma, with both or without; with both it is refused later, with the reason."""
 

@@ -33,7 +33,8 @@ MEANINGS = (
 
 def evaluation_figure(path: str | Path | None, found: Evaluation) -> "Figure":
     """Draw every estimate with its interval, hollow the one that takes open decisions as finished, and the twin's."""
-    colour = style.policy_colours([found.policy])[found.policy]
+    is_policy = found.allocation is None or found.policy == "uniform"
+    colour = style.policy_colours([found.policy])[found.policy] if is_policy else style.COLOURS[0]
     modelled = None if found.twin is None else found.twin.value
     names = [one.estimator for one in reversed(found.estimates)]
     if modelled is not None:

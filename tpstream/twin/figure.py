@@ -26,7 +26,8 @@ def twin_figure(path: str | Path | None, twin: "Twin") -> "Figure":
     colours = style.policy_colours(twin.recorded.names)
     unit, money = plural(twin.recorded.unit or "unit"), in_currency(twin.recorded.currency)
     with style.new_figure(path, 17, 4.4 * len(twin.comparisons) + 0.4) as figure:
-        title = f"{twin.recorded.name}: recorded (lines) and simulated (bands: 95 % of the simulated logs)"
+        name = style.figure_text(twin.recorded.name)
+        title = f"{name}: recorded (lines) and simulated (bands: 95 % of the simulated logs)"
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         panels = figure.subplots(len(twin.comparisons), 4, squeeze=False)
         for row, comparison in zip(panels, twin.comparisons, strict=True):

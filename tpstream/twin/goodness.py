@@ -163,8 +163,9 @@ def compare_later(
 
 
 def _ages(recorded: Recorded) -> int:
-    """The number of ages that enough decisions of every arm have reached, one at least."""
-    return min(max(arm.usable(), 1) for arm in recorded.table.arms)
+    """The number of ages that enough decisions have reached, of every arm that has so many."""
+    usable = (arm.usable() for arm in recorded.table.arms)
+    return min((ages for ages in usable if ages), default=1)
 
 
 def _simulated(recorded: Recorded, world: World, made: Floats, grid: Floats, ages: int) -> Curves:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpstream.analysis.age_tables import Decisions, read_decisions
-from tpstream.analysis.answer_warnings import quiet_end
+from tpstream.analysis.answer_warnings import quiet_end, torn_end
 from tpstream.analysis.assignment import depends_on_outcomes, said_assignment
 from tpstream.log.reader import Log
 from tpstream.model.arrays import Floats, Ints
@@ -67,7 +67,7 @@ def read_propensities(log: Log, *, assume_random: bool) -> Propensities:
     decisions = read_decisions(log, "the value of another policy")
     adaptive = depends_on_outcomes(log, decisions.by_arm())
     notes = [] if adaptive is None else [f"in this log, {adaptive.partition(';')[0]}: intervals are approximate"]
-    notes += quiet_end(decisions.header, [decisions.ages], decisions.times, decisions.until)
+    notes += torn_end(log) + quiet_end(decisions.header, [decisions.ages], decisions.times, decisions.until)
     assignment = said_assignment(log)
     if assignment == "chosen":
         raise DataError(

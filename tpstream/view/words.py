@@ -59,8 +59,8 @@ class Units:
 
 
 def scenario_name(header: Header) -> str:
-    """The name of the scenario, or that there is none."""
-    unnamed = "a log without a scenario" if header.imported is None else "a log imported from tables"
+    """The name of the scenario or of imported data, or that there is none."""
+    unnamed = "a log without a scenario" if header.imported is None else "imported tables"
     return clean(header.scenario.get("name", "")) or unnamed
 
 
@@ -68,12 +68,17 @@ def header_facts(header: Header) -> list[tuple[str, str]]:
     """The header in words, as pairs of a word and what it is."""
     given = {name: value for name, value in header.parameters.items() if value is not None}
     parameters = ", ".join(f"{clean(name)} = {clean(value)}" for name, value in given.items())
-    unknown = "not described in the log" if header.imported is None else "imported from tables"
     drawn = is_simulated(header) or header.decider is not None
     versions = ", ".join(f"{clean(name)} {clean(version)}" for name, version in header.versions.items())
-    return [
-        ("scenario", clean(header.scenario.get("name", "")) or unknown),
+    origin = [
+        ("scenario", clean(header.scenario.get("name", "")) or "not described in the log"),
         ("policy", f"{clean(header.policy)} ({clean(header.kind)}{', ' if parameters else ''}{parameters})"),
+    ]
+    if header.imported is not None:
+        names = [clean(table.get("name", "")) for table in header.imported.get("tables", ())]
+        origin = [("data", scenario_name(header)), ("imported from", ", ".join(names) or "tables without a name")]
+    return [
+        *origin,
         *([("random numbers", f"seed {header.seed}, run {header.run}")] if drawn else []),
         ("unit of time", Units.of(header).time or "not named in the log"),
         ("made with", versions or "versions are not in the log"),

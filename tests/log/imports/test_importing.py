@@ -246,6 +246,10 @@ def test_visits_of_a_trial(tmp_path: Path) -> None:
     ]
     assert log.header.imported is not None
     assert log.header.imported["payments"]["incomplete"] == 1
+    planned = visits.rename(columns={"TRTP": "TRT01P"}).assign(TRTSDT="2023-01-01")  # as in a join with ADSL
+    found = import_log(planned, out=tmp_path / "b.jsonl", unit="week", window="12w").header.imported
+    assert found is not None
+    assert (found["map"]["decisions"]["arm"], found["map"]["decisions"]["time"]) == ("TRT01P", "TRTSDT")
 
 
 def test_visits_of_several_parameters(tmp_path: Path) -> None:
@@ -368,6 +372,14 @@ GOOD = "id,time,arm\n1,2024-01-01,x\n", "id,time,amount\n1,2024-01-02,5\n"
         (GOOD[0], "id;time;amount\n1;2024-01-02;1.234,50\n1;2024-01-03;20.00\n", {}, "has a comma and a point"),
         (GOOD[0], "id;time;amount\n1;2024-01-02;5,5\n1;2024-01-03;20.00\n", {"decimal": ","}, "'20.00' has a '.'"),
         ("id,time,arm,p\n1,2024-01-01,x,0.5\n", None, {}, "looks like the amount"),
+        ("id,arm,x1,x3\n1,x,5,7\n", None, {}, "up to x3 and none is x2"),
+        (
+            "id,time,arm\n1,1704067200,x\n",
+            "id,time,amount\n1,1704240000,5\n",
+            {"window": "9d", "unit": "second"},
+            "divide",
+        ),
+        (GOOD[0], "id,time,amount\n1,9999-01-02,5\n", {}, "the largest age of a payment has 2,912,811 parts"),
         (*GOOD, {"map": {"decisions": {"arm": "armm"}}}, "map: payments.decision is missing"),
         (*GOOD, {"map": {"decision": {"arm": "x"}}}, "did you mean 'decisions'"),
     ],
@@ -401,6 +413,14 @@ def test_marks_between_thousands(tmp_path: Path, amounts: tuple[str, ...], optio
     payments = write(tmp_path, "paid.csv", f"id;time;amount\n{lines}\n")
     log = import_log(write(tmp_path, "offers.csv", GOOD[0]), payments, out=tmp_path / "a.arrows", window=9, **options)
     assert [row[3] for row in rows_of(log, Kind.PARTIAL)] == [1234.5, -20.0, 1_000_000.0]
+
+
+def test_whole_ids_with_a_point(tmp_path: Path) -> None:
+    """Ids that are written as 1.0, since some are missing, are those of decisions; columns may have bars between."""
+    offers = write(tmp_path, "offers.csv", "id|time|arm\n1|2024-01-01|x\n2|2024-01-01|y\n")
+    payments = write(tmp_path, "paid.csv", "id|time|amount\n1.0|2024-01-02|5\n|2024-01-03|7\n2.0|2024-01-03|2,5\n")
+    log = import_log(offers, payments, out=tmp_path / "a.arrows")
+    assert [row[3] for row in rows_of(log, Kind.PARTIAL)] == [5.0, 2.5]
 
 
 def test_guesses(tmp_path: Path) -> None:

@@ -109,10 +109,13 @@ def set_clock(decisions: Decisions, payments: Payments, options: ImportOptions) 
     until, day_ends = _until(options, clock, known, None if paid is not None else window)
     clock = replace(clock, until=until, day_ends=day_ends, window=window)
     if clock.span > MOST_PARTS:
-        raise DataError(
-            f"window: {options.window} has {clock.span:,} parts of one {unit or 'unit'}, and {MOST_PARTS:,} are the "
-            f"most; choose a larger unit (--unit)"
-        )
+        what, remedy = options.window, "choose a larger unit (--unit)"
+        if numbers:
+            remedy = "divide times by the length of a unit, or give dates"
+        if options.window is None:
+            what, remedy = "the largest age of a payment", f"name a window (--window), correct that time, or {remedy}"
+        most = f"{clock.span:,} parts of one {unit or 'unit'}, and {MOST_PARTS:,} are the most"
+        raise DataError(f"window: {what} has {most}; {remedy}")
     return clock, made, paid
 
 

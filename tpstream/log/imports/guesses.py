@@ -42,6 +42,12 @@ def guess_map(decisions: pa.Table, payments: pa.Table | None, names: Sequence[st
     if wide:
         taken |= set(wide)
         ordered = tuple(sorted(wide, key=lambda title: int(title[1:])))
+        gap = next((f"x{part}" for part, title in enumerate(ordered, start=1) if title != f"x{part}"), None)
+        if gap is not None:
+            raise DataError(
+                f"{names[0]}: there are columns up to {ordered[-1]} and none is {gap}; add it, or say with --map "
+                f"MAP.toml which columns are the parts"
+            )
         columns = DecisionColumns(
             arm=guess.needed("arm"), time=guess.find("time"), id=guess.find_id(), probability=guess.find("probability")
         )
@@ -124,8 +130,8 @@ def _rank(title: str) -> tuple[int, bool, int]:
 
 
 def _words(title: str) -> list[str]:
-    """The words of a title in small letters: "OfferID" and "offer_id" are "offer" and "id"."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", title)
+    """The words of a title in small letters: "OfferID" and "offer_id" are "offer" and "id", "TRT01P" is one word."""
+    apart = title if title.isupper() else re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", title)
     return re.findall(r"[^\W_]+", apart.lower())
 
 

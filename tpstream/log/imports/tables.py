@@ -36,6 +36,9 @@ WRITTEN = {
     ".": r"^[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?$",
 }
 """How numbers are written with each decimal mark, the other mark between thousands."""
+WHOLE = r"^[+-]?\d+\.0+$"
+"""How programs write whole numbers of a column in which some are missing."""
+FIRST_ROWS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,11 @@ class OpenTable:
             whole = pc.all(pc.equal(column, pc.round(column))).as_py()
             column = column.cast(pa.int64()) if whole else column
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+        text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+        first = text.slice(0, FIRST_ROWS)  # most columns are known by these
+        if all(pc.all(pc.match_substring_regex(some, WHOLE)).as_py() for some in (first, text)):
+            text = pc.replace_substring_regex(text, r"\.0+$", "")
+        return text
 
     def numbers(self, title: str, needed: str) -> Floats:
         """A column as numbers; NaN where a value is missing."""
