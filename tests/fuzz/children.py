@@ -25,7 +25,7 @@ SECONDS = 20
 """Seconds of work after which a child is ended: it hangs."""
 COMPILING = 120
 """The same for a case that may compile a loop; compiled code is kept, so that this is tried once."""
-WAITS = 9
+WAITS = 30
 """How many times as long it may wait, for what never comes or for its turn on a busy machine."""
 MEMORY = 2_000_000_000
 """Bytes that a child may use beyond what it got from its parent."""
