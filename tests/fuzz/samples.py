@@ -332,7 +332,6 @@ def warm_up(*kinds: str) -> None:
     Each command must do what it is asked for with some good file, and with each file some command must: of what is
     refused at its door nothing would be tried.
     """
-    os.environ |= {"TPSTREAM_NOTES": "0", "TERM": "dumb", "COLUMNS": "100"}
     for kind in sorted(set(kinds) - _warm):
         _warm.add(kind)
         worked: dict[str, set[int]] = {}
@@ -340,7 +339,7 @@ def warm_up(*kinds: str) -> None:
             for words in sample.commands:
                 form = " ".join(word for word in words if word != sample.changed)
                 done = worked.setdefault(form, set())
-                if not (done and is_slow(words)) and _runs(words, sample):  # what takes long is done once
+                if not (done and is_slow(words)) and run_here(words, sample.files):  # what takes long is done once
                     done.add(number)
         numbers = set().union(*worked.values())
         refused = [form for form, done in worked.items() if not done]
@@ -348,11 +347,12 @@ def warm_up(*kinds: str) -> None:
         assert not refused, f"refused although nothing is wrong: {refused}"
 
 
-def _runs(words: Sequence[str], sample: Sample) -> bool:
-    """Whether a command succeeds on the good files of a sample, here."""
+def run_here(words: Sequence[str], files: Files) -> bool:
+    """Whether a command succeeds on some files, in this process."""
+    os.environ |= {"TPSTREAM_NOTES": "0", "TERM": "dumb", "COLUMNS": "100"}
     here, argv = Path.cwd(), sys.argv
     with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        write_files(Path(name), sample.files)
+        write_files(Path(name), files)
         os.chdir(name)
         try:
             return command(words)() == 0
