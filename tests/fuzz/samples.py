@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from children import command, run_command
+from children import do_command, run_command
 from mutations import toml_text
 from services import SHOP, TOKEN
 from shops import make_shop
@@ -22,6 +22,7 @@ from trials import trial_keys
 
 from tpstream import Decider, Scenario, import_log, simulate
 from tpstream.log.writer import convert
+from tpstream.model.errors import TpstreamError
 
 Files = dict[str, bytes]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -211,6 +212,7 @@ def _log_files() -> dict[str, Files]:
         simulate(Scenario(**BUSY), "uniform", log=folder / "dense.jsonl")
         convert(folder / "dense.jsonl", folder / "sparse.jsonl", sparse=True)
         _decide(folder)
+        (folder / "live.jsonl").rename(folder / "decider.jsonl")
         for label in (*runs, "shop", "sparse", "decider"):
             for ending in (".arrows", ".parquet"):
                 convert(folder / f"{label}.jsonl", folder / f"{label}{ending}")
@@ -218,15 +220,47 @@ def _log_files() -> dict[str, Files]:
     return found
 
 
-def _decide(folder: Path) -> None:
+def _decide(folder: Path, policy: str = "uniform") -> None:
     """Some decisions of a decider and what they paid; its log goes on, and has no end."""
-    with Decider.open(folder / "live", policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
+    with Decider.open(folder / "live", policy=policy, arms=["old", "new"], span=3, clock="caller") as decider:
         for number in range(8):
             made = decider.decide(f"offer-{number}", at=float(number))
             if number % 3:
                 decider.deliver(made.token, amount=float(number), key=f"payment-{number}", part=1, at=number + 0.5)
-    (found,) = folder.glob("live*.jsonl")
-    found.rename(folder / "decider.jsonl")
+
+
+GO_ON = "go-on"
+"""Stands for no command, but for a decider that goes on with its log."""
+
+
+def _go_on() -> int:
+    """Open the log of a decider and decide once more, as a service does when it starts; the exit code of a command."""
+    try:
+        with Decider.open("live") as decider:
+            for note in decider.recovery.notes:
+                print(note)  # noqa: T201 (a service says as much)
+            made = decider.decide("one-more", at=20.0)
+            decider.deliver(made.token, amount=1.0, key="last", at=20.5)
+    except TpstreamError as error:
+        print(error)  # noqa: T201 (the same)
+        return 2
+    return 0
+
+
+def do_words(words: Sequence[str]) -> int:
+    """Do what the words of a sample say, here: the exit code."""
+    return _go_on() if words[0] == GO_ON else do_command(words)
+
+
+def _deciders() -> list[Sample]:
+    """Logs of deciders that go on, and their snapshots, of which either is changed."""
+    found = []
+    for policy in ("uniform", "epsilon-greedy"):
+        with tempfile.TemporaryDirectory() as name:
+            _decide(Path(name), policy)
+            files = read_files(Path(name), "live.jsonl", "live.snapshot.npz")
+        found += [Sample(files, changed, [(GO_ON,)]) for changed in files]
+    return found
 
 
 def whole_logs() -> Files:
@@ -301,6 +335,7 @@ BUILDERS: Mapping[str, Callable[[], list[Sample]]] = {
     "parquet": partial(_logs, ".parquet"),
     "study": _studies,
     "configuration": _configurations,
+    "decider": _deciders,
 }
 
 
@@ -355,7 +390,7 @@ def run_here(words: Sequence[str], files: Files) -> bool:
         write_files(Path(name), files)
         os.chdir(name)
         try:
-            return command(words)() == 0
+            return do_words(words) == 0
         finally:
             os.chdir(here)
             sys.argv = argv
