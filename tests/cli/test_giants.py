@@ -67,7 +67,7 @@ def test_errors_of_the_machine(
     assert message in shown.err
 
 
-@pytest.mark.parametrize("words", [("list", "policies"), ("schema",)])
+@pytest.mark.parametrize("words", [("list", "policies"), ("schema",), ("--help",)])
 def test_a_closed_pipe(words: tuple[str, ...]) -> None:
     """`| head -1` ends a command with a line and without a traceback."""
     with subprocess.Popen(

@@ -1,8 +1,10 @@
 """The campaign: tries to break tpstream, prints a table of what was tried, and keeps what failed in tests/corpus/."""
 
 import argparse
+import re
 import sys
 import tempfile
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +22,8 @@ LOGS = ("jsonl", "arrow", "parquet")
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 """Between these lines of the page the table is put."""
 HEAD = "| aim | cases | bad | a second | when |\n|---|---|---|---|---|"
+PARTS = 10
+"""A row is written after every tenth of its cases, so that little of a campaign is lost when it is ended."""
 
 
 def main() -> int:
@@ -34,19 +38,27 @@ def main() -> int:
     found = {}
     total = sum(TARGETS[name].share for name in names)
     for name in names:
-        target = TARGETS[name]
-        seconds = 1e9 if options.minutes is None else 60 * options.minutes * target.share / total
-        warm_up(*(LOGS if name == "damage" else {name} & KINDS.keys()))
-        cases = options.cases or (target.short if options.short else target.full)
-        found[name] = search_in_parallel(target, cases, options.seed, seconds=seconds, jobs=options.jobs)
-        line = row(target.aim, found[name], options.seed)
-        print(line, flush=True)  # noqa: T201
-        if options.write:
-            write_row(line)
+        seconds = 1e9 if options.minutes is None else 60 * options.minutes * TARGETS[name].share / total
+        before = read_row(TARGETS[name].aim) if options.add else Row(TARGETS[name].aim)
+        found[name] = run_target(name, options, seconds, before)
+        print(before.with_(found[name], options.seed), flush=True)  # noqa: T201
     for name, one in found.items():
         for fault, times in one.faults.most_common():
             print(f"bad: {name}: {fault} ({times} times)")  # noqa: T201
     return int(any(one.faults for one in found.values()))
+
+
+def run_target(name: str, options: argparse.Namespace, seconds: float, before: "Row") -> Found:
+    """Try the cases of a target, part by part; with `--add` those that its row lacks."""
+    target, found = TARGETS[name], Found()
+    warm_up(*(LOGS if name == "damage" else {name} & KINDS.keys()))
+    wanted = options.cases or (target.short if options.short else target.full) - before.cases
+    while found.cases < wanted and found.seconds < seconds:
+        cases, seed = min(target.full // PARTS, wanted - found.cases), f"{options.seed}/{before.cases + found.cases}"
+        found += search_in_parallel(target, cases, seed, seconds=seconds - found.seconds, jobs=options.jobs)
+        if options.write:
+            write_row(before.with_(found, options.seed))
+    return found
 
 
 def _options() -> argparse.Namespace:
@@ -59,6 +71,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d")), help="default: the day")
     parser.add_argument("--jobs", type=int, help="processes; default: one for each core")
     parser.add_argument("--write", action="store_true", help=f"put the rows of these targets into {PAGE.name}")
+    parser.add_argument("--add", action="store_true", help=f"go on where the rows of {PAGE.name} end, and add to them")
     return parser.parse_args()
 
 
@@ -74,24 +87,53 @@ def try_again() -> int:
     return int(failed > 0)
 
 
-def row(aim: str, found: Found, seed: int) -> str:
-    """A row of the table."""
-    rate = found.cases / max(found.seconds, 1e-9)
-    day = datetime.now(UTC).strftime("%Y-%m-%d")
-    return f"| {aim} | {found.cases:,} | {found.faults.total():,} | {rate:,.1f} | {day}, seed {seed} |"
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: what was found for an aim, in which time, and with which seeds; nothing by default."""
+
+    aim: str
+    cases: int = 0
+    bad: int = 0
+    rate: float = 1.0
+    seeds: tuple[str, ...] = ()
+
+    def with_(self, found: Found, seed: int) -> "Row":
+        """The row with what was found besides."""
+        cases = self.cases + found.cases
+        rate = cases / max(self.cases / self.rate + found.seconds, 1e-9)
+        seeds = tuple(dict.fromkeys([*self.seeds, str(seed)]))
+        return Row(self.aim, cases, self.bad + found.faults.total(), rate, seeds)
+
+    def __str__(self) -> str:
+        seeds = f"seed{'s' if len(self.seeds) > 1 else ''} {', '.join(self.seeds)}"
+        day = datetime.now(UTC).strftime("%Y-%m-%d")
+        return f"| {self.aim} | {self.cases:,} | {self.bad:,} | {self.rate:,.1f} | {day}, {seeds} |"
 
 
-def write_row(line: str, page: Path = PAGE) -> None:
+def read_row(aim: str, page: Path = PAGE) -> Row:
+    """The row with this aim of the table of a page."""
+    for line in _table(page.read_text())[1]:
+        if _aim(line) == aim:
+            cases, bad, rate, when = (cell.strip().replace(",", "") for cell in line.split("|")[2:6])
+            seeds = tuple(re.findall(r"\d+", when.partition("seed")[2]))
+            return Row(aim, int(cases), int(bad), max(float(rate), 0.01), seeds)
+    return Row(aim)
+
+
+def write_row(row: Row, page: Path = PAGE) -> None:
     """Put a row into the table of a page, between its marks, in the place of the last one with the same aim."""
-    text = page.read_text()
+    before, lines, after = _table(page.read_text())
+    rows = {_aim(line): line for line in lines} | {row.aim: str(row)}
+    order = [target.aim for target in TARGETS.values()]
+    kept = "\n".join(rows[aim] for aim in sorted((aim for aim in rows if aim in order), key=order.index))
+    page.write_text(f"{before}{BEGIN}\n{HEAD}\n{kept}\n{END}{after}")
+
+
+def _table(text: str) -> tuple[str, list[str], str]:
+    """What is before the table, its rows, and what is behind it."""
     before, _, rest = text.partition(BEGIN)
     table, _, after = rest.partition(END)
-    rows = {_aim(old): old for old in table.splitlines() if old.startswith("| ") and _aim(old) != _aim(HEAD)}
-    rows[_aim(line)] = line
-    order = [target.aim for target in TARGETS.values()]
-    kept = sorted((aim for aim in rows if aim in order), key=order.index)
-    lines = "\n".join(rows[aim] for aim in kept)
-    page.write_text(f"{before}{BEGIN}\n{HEAD}\n{lines}\n{END}{after}")
+    return before, [line for line in table.splitlines() if line.startswith("| ") and _aim(line) != _aim(HEAD)], after
 
 
 def _aim(line: str) -> str:

@@ -12,6 +12,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ def _nested(depth: int) -> Any:
     return [] if not depth else [_nested(depth - 1)]
 
 
-hostile_words = st.sampled_from(WORDS) | st.text(max_size=6)
+hostile_words = st.sampled_from(WORDS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 hostile_numbers = st.sampled_from(WHOLE) | st.sampled_from(REAL) | st.integers(-9, 99) | st.floats(-9, 99)
 hostile = (
     hostile_numbers
@@ -89,10 +90,10 @@ def donors_of(trees: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 @st.composite
-def changed_tree(draw: st.DrawFn, tree: Any, donors: Donors, most: int = 3) -> Any:
+def changed_tree(draw: st.DrawFn, tree: Any, donors: Donors, counts: Sequence[int] = (1, 1, 1, 2, 3)) -> Any:
     """A tree with some other values, keys that are gone, renamed or added, and values of other trees."""
     tree = deepcopy(tree)
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(draw(st.sampled_from(counts))):
         places = list(places_in(tree))
         if not places:
             break
@@ -327,6 +328,29 @@ def changed_database(draw: st.DrawFn, data: bytes, _: Donors) -> bytes:
         return place.read_bytes()
 
 
+@st.composite
+def changed_arrays(draw: st.DrawFn, data: bytes, donors: Donors) -> bytes:
+    """A file of NumPy arrays of which one has another number, shape or type, is gone, or says something else."""
+    with np.load(io.BytesIO(data)) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = draw(st.sampled_from(sorted(arrays)))
+    array, way = arrays[name], draw(st.sampled_from(["number", "number", "shape", "type", "gone", "json", "json"]))
+    if way == "json":
+        tree = draw(changed_tree(json.loads(arrays["meta"].tobytes()), donors))
+        arrays["meta"] = np.frombuffer(json.dumps(tree).encode(), np.uint8)
+    elif way == "gone":
+        del arrays[name]
+    elif way == "number" and array.size:
+        array.reshape(-1)[draw(st.integers(0, array.size - 1))] = draw(st.integers(0, 127))
+    elif way == "shape":
+        arrays[name] = draw(st.sampled_from([array.reshape(-1)[:-1], np.atleast_1d(array)[..., np.newaxis]]))
+    else:
+        arrays[name] = array.astype(draw(st.sampled_from([np.int8, np.float32, np.str_])))
+    changed = io.BytesIO()
+    np.savez(changed, **arrays)
+    return changed.getvalue()
+
+
 STRUCTURED: Mapping[str, Callable[[bytes, Donors], Changed]] = {
     ".toml": changed_toml,
     ".json": changed_json,
@@ -335,6 +359,7 @@ STRUCTURED: Mapping[str, Callable[[bytes, Donors], Changed]] = {
     ".parquet": changed_parquet,
     ".arrows": changed_arrow,
     ".sqlite": changed_database,
+    ".npz": changed_arrays,
 }
 
 

@@ -13,14 +13,16 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from children import command, run_command
+from children import do_command, run_command
 from mutations import toml_text
+from services import SHOP, TOKEN
 from shops import make_shop
 from studies import KEYS
 from trials import trial_keys
 
 from tpstream import Decider, Scenario, import_log, simulate
 from tpstream.log.writer import convert
+from tpstream.model.errors import TpstreamError
 
 Files = dict[str, bytes]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -39,7 +41,7 @@ SHIPPED = (
 POLICIES = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
 TRACE = "arm,x1,x2,x3\n" + "low,1.5,0,0.5\nhigh,0,2,2\n" * 12
 LONG_TRACE = "pull,arm,part,value\n" + "".join(
-    f"{pull},{'low' if pull % 2 else 'high'},{part},{pull % 5 + part / 2}\n" for pull in range(24) for part in (1, 3)
+    f"{pull},{'low' if pull % 2 else 'high'},{part},{pull % 4 + part / 2}\n" for pull in range(24) for part in (1, 3)
 )
 TIMES = "time\n" + "".join(f"{number / 3:.3f}\n" for number in range(1, 40))
 LAGS = "lag\n0\n1.5\n3\n0.25\n"
@@ -49,7 +51,7 @@ RECORDED: dict[str, Any] = {
     "drain": True,
     "rewards": {"kind": "trace", "file": "trace.csv", "draw": "resample", "groups": 1},
     "arms": [{"name": "low", "maximum": 9.0}, {"name": "high", "maximum": 9.0}],
-    "arrivals": {"kind": "recorded", "file": "times.csv"},
+    "arrivals": {"kind": "trace", "file": "times.csv"},
     "delays": [{"kind": "empirical", "file": "lags.csv"}],
     "policies": [{"kind": "delayed-ucb1"}, {"kind": "uniform"}],
 }
@@ -63,7 +65,7 @@ BUSY: dict[str, Any] = {
     "time_unit": "day",
     "start": "2024-01-03",
 }
-SWEEP = 'span = [6, 12]\npolicies.tp-ucb-fr.ties = ["first", "random"]\n'
+SWEEP = '[set]\nspan = [6, 12]\npolicies.tp-ucb-fr.ties = ["first", "random"]\n'
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,14 @@ def worlds() -> dict[str, dict[str, Any]]:
     """Scenarios as tables: those that ship, some shorter, and small ones."""
     found = {Path(name).name: tomllib.loads((SCENARIOS / f"{name}.toml").read_text()) for name in SHIPPED}
     for tree in found.values():
-        tree["horizon"] = min(tree["horizon"], 200)
+        tree["horizon"] = min(tree["horizon"], 600 if "trial" in tree else 200)
     return found | {"small": dict(KEYS), "busy": BUSY, "trial": trial_keys(horizon=25, policies=[{"kind": "uniform"}])}
 
 
 LOG_COMMANDS = (
     ("replay", "{}"),
     ("replay", "{}", "-p", "uniform"),
-    ("replay", "{}", "-p", "ucb1", "--check", "--json"),
+    ("replay", "{}", "-p", "delayed-ucb1", "--check", "--json"),
     ("regret", "{}"),
     ("regret", "{}", "--json"),
     ("diagnose", "{}"),
@@ -100,7 +102,7 @@ LOG_COMMANDS = (
     ("answer", "{}", "--json"),
     ("inference", "{}", "--replications", "5"),
     ("fit", "{}", "--out", "twin.toml"),
-    ("evaluate", "{}", "-p", "uniform", "--replays", "2", "--no-twin", "--assume-random"),
+    ("evaluate", "{}", "-p", "uniform", "--replays", "10", "--no-twin", "--assume-random"),
 )
 SCENARIO_COMMANDS = (
     ("validate", "{}"),
@@ -109,13 +111,21 @@ SCENARIO_COMMANDS = (
     ("run", "{}", "--horizon", "25", "--engine", "simpy", "--log", "logs"),
     ("compare", "{}", "--horizon", "25", "--runs", "2", "--jobs", "1", "--out", "out", "--json"),
     ("compare", "{}", "--horizon", "25", "--runs", "2", "--jobs", "1", "--figure", "a.svg", "--report", "a.html"),
-    ("sweep", "{}", "--set", "span=2,4", "--horizon", "20", "--runs", "1", "--jobs", "1"),
+    ("sweep", "{}", "--set", "horizon=20,30", "--runs", "1", "--jobs", "1"),
     ("league", "{}", "--horizon", "20", "--runs", "2", "--jobs", "1", "-p", "uniform", "-p", "ucb1"),
     ("trial", "{}", "--horizon", "25", "--runs", "2", "--jobs", "1"),
-    ("trial", "{}", "--horizon", "25", "--tell", "1"),
     ("theory", "{}"),
-    ("calibrate", "{}", "--target", "type1=0.1", "--runs", "20", "--horizon", "20", "--jobs", "1"),
 )
+DESIGN_COMMANDS = (
+    ("validate", "{}"),
+    ("run", "{}", "-q"),
+    ("run", "{}", "--engine", "simpy", "--log", "logs"),
+    ("trial", "{}", "--runs", "2", "--jobs", "1", "--out", "out"),
+    ("trial", "{}", "--runs", "2", "--jobs", "1", "--figure", "a.svg", "--report", "a.html"),
+    ("trial", "{}", "--tell", "1"),
+    ("calibrate", "{}", "--target", "type1=0.1", "--runs", "20", "--jobs", "1"),
+)
+"""Of a scenario with the design of a trial, whose looks fit its own horizon."""
 IMPORT = ("import", "offers.csv", "payments.csv", "--out", "log.jsonl", "--window", "20d")
 
 
@@ -130,8 +140,11 @@ def samples(kind: str) -> Sequence[Sample]:
 
 
 def _scenarios() -> list[Sample]:
-    files = {f"{name}.toml": toml_text(tree).encode() for name, tree in worlds().items()}
-    return [Sample({name: data}, name, _about(SCENARIO_COMMANDS, name)) for name, data in files.items()]
+    found = []
+    for label, tree in worlds().items():
+        name, commands = f"{label}.toml", DESIGN_COMMANDS if "trial" in tree else SCENARIO_COMMANDS
+        found.append(Sample({name: toml_text(tree).encode()}, name, _about(commands, name)))
+    return found
 
 
 def _sweeps() -> list[Sample]:
@@ -153,7 +166,7 @@ def _traces() -> list[Sample]:
 
 
 def _imports() -> list[Sample]:
-    tables = _tables()
+    tables = {name: data for name, data in _tables().items() if name != "log.map.toml"}  # a map is written, not read
     columnar = ("import", "offers.csv", "payments.parquet", "--out", "log.jsonl", "--window", "20d")
     return [
         *(Sample(tables, name, [IMPORT, (*IMPORT, "--json")]) for name in ("offers.csv", "payments.csv")),
@@ -187,6 +200,7 @@ def _log_files() -> dict[str, Files]:
         "busy": (BUSY | {"reveal": "positive"}, "delayed-ucb1", "all"),
         "trial": (trial_keys(horizon=25), "uniform", "all"),
         "pulls": (KEYS | {"horizon": 15}, "ucb1", "pulls"),
+        "long": (KEYS | {"horizon": 130, "span": 3, "arms": KEYS["arms"][:2]}, "uniform", "probabilities"),
     }
     found: dict[str, Files] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -198,6 +212,7 @@ def _log_files() -> dict[str, Files]:
         simulate(Scenario(**BUSY), "uniform", log=folder / "dense.jsonl")
         convert(folder / "dense.jsonl", folder / "sparse.jsonl", sparse=True)
         _decide(folder)
+        (folder / "live.jsonl").rename(folder / "decider.jsonl")
         for label in (*runs, "shop", "sparse", "decider"):
             for ending in (".arrows", ".parquet"):
                 convert(folder / f"{label}.jsonl", folder / f"{label}{ending}")
@@ -205,15 +220,47 @@ def _log_files() -> dict[str, Files]:
     return found
 
 
-def _decide(folder: Path) -> None:
+def _decide(folder: Path, policy: str = "uniform") -> None:
     """Some decisions of a decider and what they paid; its log goes on, and has no end."""
-    with Decider.open(folder / "live", policy="uniform", arms=["old", "new"], span=3, clock="caller") as decider:
+    with Decider.open(folder / "live", policy=policy, arms=["old", "new"], span=3, clock="caller") as decider:
         for number in range(8):
             made = decider.decide(f"offer-{number}", at=float(number))
             if number % 3:
                 decider.deliver(made.token, amount=float(number), key=f"payment-{number}", part=1, at=number + 0.5)
-    (found,) = folder.glob("live*.jsonl")
-    found.rename(folder / "decider.jsonl")
+
+
+GO_ON = "go-on"
+"""Stands for no command, but for a decider that goes on with its log."""
+
+
+def _go_on() -> int:
+    """Open the log of a decider and decide once more, as a service does when it starts; the exit code of a command."""
+    try:
+        with Decider.open("live") as decider:
+            for note in decider.recovery.notes:
+                print(note)  # noqa: T201 (a service says as much)
+            made = decider.decide("one-more", at=20.0)
+            decider.deliver(made.token, amount=1.0, key="last", at=20.5)
+    except TpstreamError as error:
+        print(error)  # noqa: T201 (the same)
+        return 2
+    return 0
+
+
+def do_words(words: Sequence[str]) -> int:
+    """Do what the words of a sample say, here: the exit code."""
+    return _go_on() if words[0] == GO_ON else do_command(words)
+
+
+def _deciders() -> list[Sample]:
+    """Logs of deciders that go on, and their snapshots, of which either is changed."""
+    found = []
+    for policy in ("uniform", "epsilon-greedy"):
+        with tempfile.TemporaryDirectory() as name:
+            _decide(Path(name), policy)
+            files = read_files(Path(name), "live.jsonl", "live.snapshot.npz")
+        found += [Sample(files, changed, [(GO_ON,)]) for changed in files]
+    return found
 
 
 def whole_logs() -> Files:
@@ -260,22 +307,21 @@ def _studies() -> list[Sample]:
     return found
 
 
-CONFIG = """\
-port = 0
-logs = "logs"
-
-[[experiments]]
-name = "shop"
-policy = "uniform"
-arms = ["old", "new"]
-span = 3
-clock = "caller"
-silence = "wait"
-"""
+CONFIG: dict[str, Any] = {
+    "port": 0,
+    "hosts": ["shop.example"],
+    "limits": {"body": 100_000, "rate": 50.5},
+    "experiments": [
+        SHOP | {"log": "logs/shop", "token_file": "token", "window": "60d", "maxima": [9.0, 9.5], "horizon": 100},
+        SHOP | {"name": "mail", "policy": "delayed-ucb1:ties=random", "unit": "day", "currency": "EUR", "groups": 3},
+    ],
+}
 
 
 def _configurations() -> list[Sample]:
-    return [Sample({"shop.toml": CONFIG.encode()}, "shop.toml", [("serve", "shop.toml", "--check")])]
+    files = {"shop.toml": toml_text(CONFIG).encode(), "token": TOKEN.encode()}
+    words = ("serve", "shop.toml", "--check")
+    return [Sample(files, "shop.toml", [words, (*words, "--json")])]
 
 
 BUILDERS: Mapping[str, Callable[[], list[Sample]]] = {
@@ -289,6 +335,7 @@ BUILDERS: Mapping[str, Callable[[], list[Sample]]] = {
     "parquet": partial(_logs, ".parquet"),
     "study": _studies,
     "configuration": _configurations,
+    "decider": _deciders,
 }
 
 
@@ -315,21 +362,35 @@ def is_slow(words: Sequence[str]) -> bool:
 
 
 def warm_up(*kinds: str) -> None:
-    """Run the commands on good files of these kinds here, so that children find everything loaded and compiled."""
+    """Run the commands on good files of these kinds here, so that children find everything loaded and compiled.
+
+    Each command must do what it is asked for with some good file, and with each file some command must: of what is
+    refused at its door nothing would be tried.
+    """
+    for kind in sorted(set(kinds) - _warm):
+        _warm.add(kind)
+        worked: dict[str, set[int]] = {}
+        for number, sample in enumerate(samples(kind)):
+            for words in sample.commands:
+                form = " ".join(word for word in words if word != sample.changed)
+                done = worked.setdefault(form, set())
+                if not (done and is_slow(words)) and run_here(words, sample.files):  # what takes long is done once
+                    done.add(number)
+        numbers = set().union(*worked.values())
+        refused = [form for form, done in worked.items() if not done]
+        refused += [sample.changed for number, sample in enumerate(samples(kind)) if number not in numbers]
+        assert not refused, f"refused although nothing is wrong: {refused}"
+
+
+def run_here(words: Sequence[str], files: Files) -> bool:
+    """Whether a command succeeds on some files, in this process."""
     os.environ |= {"TPSTREAM_NOTES": "0", "TERM": "dumb", "COLUMNS": "100"}
     here, argv = Path.cwd(), sys.argv
-    chosen = [(kind, number, one) for kind in sorted(set(kinds) - _warm) for number, one in enumerate(samples(kind))]
-    _warm.update(kinds)
-    # What takes long is done once for each kind.
-    every = {
-        tuple(words): one for _, number, one in chosen for words in one.commands if not (number and is_slow(words))
-    }
-    for words, sample in every.items():
-        with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            write_files(Path(name), sample.files)
-            os.chdir(name)
-            try:
-                command(words)()
-            finally:
-                os.chdir(here)
-                sys.argv = argv
+    with tempfile.TemporaryDirectory() as name, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        write_files(Path(name), files)
+        os.chdir(name)
+        try:
+            return do_words(words) == 0
+        finally:
+            os.chdir(here)
+            sys.argv = argv

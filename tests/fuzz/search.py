@@ -48,16 +48,19 @@ class Found:
     seconds: float = 0.0
     faults: Counter[str] = field(default_factory=Counter)
 
+    def __add__(self, other: "Found") -> "Found":
+        return Found(self.cases + other.cases, self.seconds + other.seconds, self.faults + other.faults)
+
 
 class FaultyCaseError(Exception):
     """A case failed, so that Hypothesis looks for a smaller one."""
 
 
-def search(target: Target, cases: int, seed: int, *, seconds: float = 1e9, keep: bool = True) -> Found:
+def search(target: Target, cases: int, seed: str, *, seconds: float = 1e9, keep: bool = True) -> Found:
     """Try so many cases, or as many as fit into the time."""
     found, began, number = Found(), time.monotonic(), 0
     while found.cases < cases and time.monotonic() - began < seconds:
-        _search_round(target, min(ROUND, cases - found.cases), seed * 1_000_003 + number, found, keep, began + seconds)
+        _search_round(target, min(ROUND, cases - found.cases), f"{seed}/{number}", found, keep, began + seconds)
         number += 1
     found.seconds = time.monotonic() - began
     return found
@@ -70,7 +73,7 @@ class _Unshown(dict[str, Any]):
         return "case"
 
 
-def _search_round(target: Target, cases: int, seed: int, found: Found, keep: bool, end: float) -> None:  # noqa: C901, FBT001
+def _search_round(target: Target, cases: int, seed: str, found: Found, keep: bool, end: float) -> None:  # noqa: C901, FBT001
     """Try some cases; the first one with a fault that is not kept yet is made smaller and ends the round."""
     smallest: list[tuple[Case, str]] = []
 
@@ -112,14 +115,14 @@ def _search_round(target: Target, cases: int, seed: int, found: Found, keep: boo
 
 
 def search_in_parallel(
-    target: Target, cases: int, seed: int, *, seconds: float = 1e9, jobs: int | None = None
+    target: Target, cases: int, seed: str, *, seconds: float = 1e9, jobs: int | None = None
 ) -> Found:
     """The search, shared out among processes."""
     jobs = min(jobs or os.cpu_count() or 1, cases)
     shares = [cases // jobs + (number < cases % jobs) for number in range(jobs)]
     target.cases()  # makes its samples, so that processes need not
     with get_context("fork").Pool(jobs) as pool:
-        tasks = [(target.name, share, seed + number, seconds) for number, share in enumerate(shares)]
+        tasks = [(target.name, share, f"{seed}/{number}", seconds) for number, share in enumerate(shares)]
         results = pool.starmap(_search_named, tasks, chunksize=1)
     total = Found(seconds=max(one.seconds for one in results))
     for one in results:
@@ -128,7 +131,7 @@ def search_in_parallel(
     return total
 
 
-def _search_named(name: str, cases: int, seed: int, seconds: float) -> Found:
+def _search_named(name: str, cases: int, seed: str, seconds: float) -> Found:
     from targets import TARGETS  # noqa: PLC0415 (targets import this module)
 
     return search(TARGETS[name], cases, seed, seconds=seconds)

@@ -45,9 +45,9 @@ def requests(draw: st.DrawFn) -> Case:
     path, body = draw(st.sampled_from(GOOD))
     way = draw(st.sampled_from(["good", "good", "tree", "tree", "bytes", "raw"]))
     if way == "tree" and body is not None:
-        body = draw(changed_tree({"body": body}, donors_of([one for _, one in GOOD if isinstance(one, dict)]), 2)).get(
-            "body"
-        )
+        body = draw(
+            changed_tree({"body": body}, donors_of([one for _, one in GOOD if isinstance(one, dict)]), (1, 2))
+        ).get("body")
     content = b"" if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
     if way == "bytes":
         content = draw(changed_bytes(content))

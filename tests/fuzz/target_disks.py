@@ -10,7 +10,7 @@ from typing import Any
 from children import FILE_SIZE, run_command
 from hypothesis import strategies as st
 from samples import write_files
-from writers import WRITERS, half_written, inputs, left_over, not_a_prefix, repeated, undisturbed
+from writers import WRITERS, half_written, inputs, left_over, not_a_prefix, repeated, undisturbed, writers, written
 
 Case = dict[str, Any]
 LINE = 4096
@@ -19,8 +19,7 @@ LINE = 4096
 
 def cases() -> st.SearchStrategy[Case]:
     """A command, and how much it can write: in each file, or on a disk of its own."""
-    writer = st.sampled_from(sorted(WRITERS))
-    return st.fixed_dictionaries({"writer": writer, "room": st.floats(0, 1.2), "disk": st.booleans()})
+    return st.fixed_dictionaries({"writer": writers(), "room": st.floats(0, 1.2), "disk": st.booleans()})
 
 
 def check(case: Case) -> str | None:
@@ -36,8 +35,7 @@ def check(case: Case) -> str | None:
             ended = run_command(WRITERS[name].words, folder, file_size=FILE_SIZE if mounted else max(room, LINE))
             fault = ended.fault or not_a_prefix(folder, name) or left_over(folder, name) or half_written(folder, name)
             if fault is None and ended.code == 0:
-                found = {one: (folder / one).exists() and (folder / one).read_bytes() for one in expected}
-                fault = None if found == expected else "success, but not all was written"
+                fault = None if written(folder) == expected else "success, but not all was written"
             if mounted:
                 subprocess.run(["mount", "-o", f"remount,size={FILE_SIZE}", str(folder)], check=True)  # noqa: S607
             fault = fault or repeated(folder, name)

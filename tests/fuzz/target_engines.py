@@ -53,7 +53,7 @@ def cases(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         keys = keys | {"window": draw(st.floats(0.5, 20) | st.integers(1, 12))}
     if draw(st.integers(0, 3)):
-        keys = draw(changed_tree(keys, donors_of(list(worlds().values())), 2))
+        keys = draw(changed_tree(keys, donors_of(list(worlds().values())), (1, 2)))
     for key, most in (MOST if draw(st.integers(0, 19)) else WIDE).items():
         if isinstance(keys.get(key), int | float) and keys[key] > most:
             keys[key] = most

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from children import do_command
 from hypothesis import strategies as st
 from kept_children import try_files
 from mutations import changed_file, donors_of, tree_of
-from samples import Sample, is_slow, samples
+from samples import Sample, do_words, is_slow, samples
 
 Case = dict[str, Any]
 
@@ -43,5 +42,5 @@ def _commands(sample: Sample) -> st.SearchStrategy[Any]:
 
 def check(case: Case) -> str | None:
     """What is bad about how the command ends."""
-    fault = try_files(case["files"], do_command, case["words"]).fault
+    fault = try_files(case["files"], do_words, case["words"]).fault
     return fault if fault is None or " in " in fault else f"{case['words'][0]}: {fault}"

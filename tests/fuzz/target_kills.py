@@ -3,14 +3,13 @@
 import os
 import signal
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from children import command, end_of, start_child
+from children import command, end_of, start_child, wait_until
 from hypothesis import strategies as st
 from samples import write_files
-from writers import WRITERS, inputs, logs_in, not_a_prefix, repeated, undisturbed
+from writers import WRITERS, inputs, logs_in, not_a_prefix, repeated, undisturbed, writers
 
 from tpstream.log.reader import read_log
 from tpstream.model.errors import LogError
@@ -19,9 +18,9 @@ Case = dict[str, Any]
 
 
 def cases() -> st.SearchStrategy[Case]:
-    """A command, and a moment as a share of the time that it takes; sometimes it is killed twice."""
+    """A command, and a moment as a share of the time that it takes of the processor; sometimes it is killed twice."""
     moments = st.lists(st.floats(0.01, 1.05), min_size=1, max_size=2)
-    return st.fixed_dictionaries({"writer": st.sampled_from(sorted(WRITERS)), "moments": moments})
+    return st.fixed_dictionaries({"writer": writers(), "moments": moments})
 
 
 def check(case: Case) -> str | None:
@@ -42,7 +41,7 @@ def check(case: Case) -> str | None:
 def _kill(words: list[str], folder: Path, seconds: float) -> dict[str, bytes]:
     """Start a command and kill it; returns the logs as they were just before."""
     child = start_child(command(words), folder)
-    time.sleep(seconds)
+    wait_until(child, seconds)
     logs = [path for path in folder.rglob("*") if path.suffix in {".jsonl", ".arrows"} and path.name not in inputs()]
     flushed = {str(path): path.read_bytes() for path in logs}
     os.kill(child, signal.SIGKILL)

@@ -17,7 +17,7 @@ Case = dict[str, Any]
 PROGRAM = str(Path(sys.executable).with_name("tpstream"))
 PATIENCE = 5.0
 """Seconds after which nobody may be left."""
-LONGEST = 9.0
+LONGEST = 6.0
 """Seconds after which a study is interrupted at the latest: its workers are at work by then."""
 WORLD = KEYS | {"horizon": 60_000, "arrivals": {"kind": "poisson", "rate": 2.0}}
 STUDY = ("small.toml", "-p", "tp-ucb-fr", "-p", "uniform", "--runs", "400", "--jobs", "2", "--out", "out", "-q")

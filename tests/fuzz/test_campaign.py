@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import kept_children
@@ -29,7 +30,7 @@ def test_what_failed_once_is_mended() -> None:
 
 
 def test_rows_of_runs_are_put_into_one_table(tmp_path: Path) -> None:
-    """Each run writes the rows of its own targets, in the order of all targets; the others stay."""
+    """Each run writes the rows of its own targets, in the order of all targets, or adds to them; the others stay."""
     spec = importlib.util.spec_from_file_location("campaign", CAMPAIGN / "__main__.py")
     assert spec is not None
     assert spec.loader is not None
@@ -39,12 +40,14 @@ def test_rows_of_runs_are_put_into_one_table(tmp_path: Path) -> None:
     page.write_text(f"before\n{campaign.BEGIN}\n{campaign.END}\nafter\n")
     aims = [campaign.TARGETS[name].aim for name in ("scenario", "engines", "damage")]
     for aim, cases in ((aims[2], 10), (aims[0], 1234), (aims[1], 30), (aims[2], 40)):
-        campaign.write_row(campaign.row(aim, Found(cases, 2.0), 7), page)
+        campaign.write_row(campaign.Row(aim).with_(Found(cases, 2.0), 7), page)
+    more = Found(60, 4.0, Counter(hangs=1))
+    campaign.write_row(campaign.read_row(aims[1], page).with_(more, 8), page)
     lines = page.read_text().splitlines()
     assert (lines[0], lines[-1]) == ("before", "after")
     assert [tuple(line.split(" | ")[:3]) for line in lines if line.startswith("| ")][1:] == [
         (f"| {aims[0]}", "1,234", "0"),
-        (f"| {aims[1]}", "30", "0"),
+        (f"| {aims[1]}", "90", "1"),
         (f"| {aims[2]}", "40", "0"),
     ]
 

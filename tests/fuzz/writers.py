@@ -2,18 +2,19 @@
 
 import shutil
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from children import run_command
+from hypothesis import strategies as st
 from mutations import toml_text
-from samples import KEYS, Files, _tables, write_files
+from samples import KEYS, Files, _tables, run_here, worlds, write_files
 
 from tpstream import Scenario, simulate
 from tpstream.log.reader import Log, read_log
+from tpstream.model.arrays import Floats
 from tpstream.model.errors import LogError
 
 LONG = 2500
@@ -22,7 +23,7 @@ SMALL = ("small.toml", "-p", "tp-ucb-fr", "-p", "uniform", "--jobs", "1")
 TIMES = (".sqlite", ".sqlite-wal", ".sqlite-shm", ".sqlite-journal", "times.csv")
 """Endings of the files of a study in which the seconds of each run are."""
 
-WHOLE = (".html", ".svg", ".csv", ".parquet")
+WHOLE = (".html", ".svg", ".csv", ".parquet", ".toml")
 """Endings of files that are there in whole or not at all."""
 
 
@@ -36,7 +37,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class Written:
-    """What an undisturbed command wrote, and in which time."""
+    """What an undisturbed command wrote, and in how many seconds of the processor."""
 
     files: Files
     seconds: float
@@ -53,6 +54,11 @@ WRITERS = {
     "convert": Writer(("convert", "log.jsonl", "copy.arrows"), ("--force",)),
     "convert-parquet": Writer(("convert", "log.jsonl", "copy.parquet"), ("--force",)),
     "import": Writer(("import", "offers.csv", "payments.csv", "--window", "20d", "--out", "a.jsonl"), ("--force",)),
+    "fit": Writer(("fit", "log.jsonl", "--out", "twin.toml", "--figure", "b.svg"), ("--force",)),
+    "answer": Writer(("answer", "log.jsonl", "--figure", "b.svg", "--report", "b.html")),
+    "calibrate": Writer(
+        ("calibrate", "trial.toml", "--target", "type1=0.1", "--runs", "40", "--jobs", "1", "--out", "found.toml"),
+    ),
     "view": Writer(("view", "log.jsonl", "--out", "page.html")),
     "report": Writer(("compare", *SMALL, "--runs", "2", "--horizon", "200", "--report", "a.html", "--figure", "a.svg")),
 }
@@ -67,21 +73,24 @@ def inputs() -> Files:
         simulate(Scenario(**small), "tp-ucb-fr", log=Path(folder) / "log.jsonl")
         log = (Path(folder) / "log.jsonl").read_bytes()
     scenarios = {"small.toml": toml_text(small).encode(), "busy.toml": toml_text(busy).encode()}
+    scenarios["trial.toml"] = toml_text(worlds()["trial"]).encode()
     return {**scenarios, "log.jsonl": log, **_tables()}
 
 
 @cache
 def undisturbed(name: str) -> Written:
-    """What a command writes if nobody disturbs it; it is run twice, since the first run loads code."""
-    for _ in range(2):
-        with tempfile.TemporaryDirectory() as folder:
-            write_files(Path(folder), inputs())
-            began = time.monotonic()
-            ended = run_command(WRITERS[name].words, Path(folder))
-            seconds = time.monotonic() - began
-            assert ended.succeeded, ended
-            found = Written(written(Path(folder)), seconds)
-    return found
+    """What a command writes if nobody disturbs it; it is run here first, so that children find all of it compiled."""
+    assert run_here(WRITERS[name].words, inputs())
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), inputs())
+        ended = run_command(WRITERS[name].words, Path(folder))
+        assert ended.succeeded, ended
+        return Written(written(Path(folder)), ended.seconds)
+
+
+def writers() -> st.SearchStrategy[str]:
+    """The names of all writers, whose code is ready then."""
+    return st.sampled_from([name for name in sorted(WRITERS) if undisturbed(name)])
 
 
 def written(folder: Path) -> Files:
@@ -113,16 +122,17 @@ def not_a_prefix(folder: Path, name: str) -> str | None:
         if log.format == "jsonl" and not whole.startswith(data[: data.rfind(b"\n") + 1]):
             return "the events of a log are others"
         if log.format == "arrow":
-            copy = folder / "whole-copy"
-            copy.write_bytes(whole)
             count = len(log.columns(["arm"])["arm"])
-            if (
-                log.columns(["value"])["value"].tobytes()
-                != read_log(copy).columns(["value"])["value"][:count].tobytes()
-            ):
+            if log.columns(["value"])["value"].tobytes() != _values(whole)[:count].tobytes():
                 return "the events of a log are others"
-            copy.unlink()
     return None
+
+
+def _values(data: bytes) -> Floats:
+    """The values of the events of an Arrow log."""
+    with tempfile.NamedTemporaryFile(suffix=".arrows") as file:  # not in the folder, where there may be no room
+        Path(file.name).write_bytes(data)
+        return read_log(file.name).columns(["value"])["value"]
 
 
 def repeated(folder: Path, name: str) -> str | None:

@@ -118,6 +118,7 @@ CHANGE: Row = (1.0, "changed", 1, 0, 0, 0, None)
 """Decisions are made in another way from now on."""
 CASES: dict[str, tuple[list[Row], int, str]] = {
     "time goes back": ([PULL, changed(FIRST, time=0.5)], 1, "time 0.5 after time 1.0"),
+    "time is a giant": ([changed(PULL, time=1e16)], 0, "time 1e+16 after time -inf"),
     "time is no number": ([changed(PULL, time=NOT_A_NUMBER)], 0, "time nan after time -inf"),
     "time is infinite": ([changed(PULL, time=np.inf)], 0, "time inf after"),
     "first pull is 2": ([changed(PULL, pull=2, round=2)], 0, "pull 2 where pull 1 is to be issued"),

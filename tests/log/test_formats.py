@@ -103,6 +103,12 @@ def test_infinite_numbers_are_refused(tmp_path: Path, format: str, column: str, 
         write_log(tmp_path / f"log.{format}", make_header(), [replace(make_events(3), **{column: numbers})])
 
 
+def test_giant_times_are_refused(tmp_path: Path) -> None:
+    """What no command would read is not written either."""
+    with pytest.raises(LogError, match=r"event 2 has the time 2e\+15; times of logs go up to 1e\+15"):
+        write_log(tmp_path / "log.jsonl", make_header(), [replace(make_events(3), time=np.array([0.5, 1.0, 2e15]))])
+
+
 def test_json_lines_are_plain_json(tmp_path: Path) -> None:
     """The readable format is one JSON object a line: the header, the events, their number and the SHA-256."""
     write_log(tmp_path / "log.jsonl", make_header(), [make_events(7, indices=True)])

@@ -236,6 +236,7 @@ def test_a_column_of_which_the_header_says_nothing(tmp_path: Path) -> None:
         ({"pull": 9}, r"a pull is outside of 1 to 2"),
         ({"time": math.nan}, r"a time is not between"),
         ({"value": math.inf}, r"a value is infinite"),
+        ({"value": math.nan}, r"a value is missing"),
     ],
 )
 def test_numbers_that_cannot_be_counted(tmp_path: Path, change: dict[str, float], message: str) -> None:

@@ -1,5 +1,6 @@
 """What a decider answered is on disk: after kills, torn lines, full disks, and with a second writer."""
 
+import io
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import killed_deciders
+import numpy as np
 import pytest
 from deciders import SHOP, shop
 
@@ -243,6 +245,16 @@ class Limited:
         return getattr(self._file, name)
 
 
+def _changed(snapshot: bytes) -> bytes:
+    """A snapshot of which one number is another, in a file that is in order."""
+    with np.load(io.BytesIO(snapshot)) as file:
+        arrays = {name: file[name] for name in file.files}
+    arrays["arms"] = 1 - arrays["arms"]
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
 @pytest.mark.usefixtures("no_flush")
 def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
     """One that is damaged, of another log or of a log that was changed is left aside, with a note, and all is told."""
@@ -256,6 +268,7 @@ def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
         "damaged": good[: len(good) // 2],
         "damaged ": b"",
         "another log": snapshot_path(other.path).read_bytes(),
+        "it has not the SHA-256": _changed(good),
     }
     for reason, data in damaged.items():
         own.write_bytes(data)

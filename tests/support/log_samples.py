@@ -14,6 +14,7 @@ from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.log.writer import LogWriter
 from tpstream.model.events import COLUMNS, Events, Kind
+from tpstream.model.limits import LARGEST
 
 FORMATS = ("jsonl", "arrow", "parquet")
 LARGE = 2**33
@@ -71,7 +72,7 @@ def logs(draw: st.DrawFn) -> tuple[Header, Events]:
     pulls = int(np.count_nonzero(kind == Kind.PULL))
     events = Events(
         seq=np.cumsum(gaps) - 1,
-        time=draw(hnp.arrays(np.float64, count, elements=st.floats(allow_nan=False, allow_infinity=False))),
+        time=draw(hnp.arrays(np.float64, count, elements=st.floats(-LARGEST, LARGEST))),
         kind=kind,
         round=draw(whole),
         pull=draw(whole),

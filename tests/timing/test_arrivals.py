@@ -193,6 +193,7 @@ class Plugin(Regular):
         (np.array([1, 2, 3]), "mine: times must be float64 of shape (3,), got int64 (3,)"),
         (None, "mine: times must be float64 of shape (3,), got NoneType"),
         (np.array([1.0, np.nan, 3.0]), "mine: the time of round 2 is nan; give a finite time"),
+        (np.array([1.0, 2.0, 1e16]), "mine: the time of round 3 is 1e+16; give times up to 1e+15"),
         (np.array([0.0, 1.0, 3.0]), "mine: the time of round 1 is 0.0; give times above 0"),
         (np.array([1.0, 3.0, 2.0]), "mine: round 3 at time 2.0 is before round 2; sort the times"),
         (ValueError("no clock"), "mine raised ValueError for 3 rounds: no clock"),

@@ -12,7 +12,7 @@ from shops import Shop, make_shop
 
 from tpstream import Scenario, Twin, answer, compare, fit, import_log, league, read_log, simulate, trial
 from tpstream.model.errors import DataError, LogError, PolicyError, TpstreamError
-from tpstream.twin import goodness
+from tpstream.twin import goodness, worlds
 from tpstream.twin.goodness import APART, curves, simulate_arms
 
 __all__ = ["tpstream"]  # the fixture
@@ -220,6 +220,21 @@ def test_other_mistakes(tmp_path: Path, shop: tuple[Shop, Path, Twin]) -> None:
         with pytest.raises(TpstreamError, match=error):
             twin.write(tmp_path / name)
     twin.write(tmp_path / "x.toml", force=True)
+
+
+def test_no_half_of_it_is_left(shop: tuple[Shop, Path, Twin], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without room for the scenario its traces do not stay alone."""
+    write = worlds.write_whole
+
+    def fail(path: Path, content: bytes) -> None:
+        if path.suffix == ".toml":
+            raise OSError(28, "No space left on device")
+        write(path, content)
+
+    monkeypatch.setattr(worlds, "write_whole", fail)
+    with pytest.raises(DataError, match="No space left"):
+        shop[2].write(tmp_path / "x.toml")
+    assert not list(tmp_path.iterdir())
 
 
 def test_whole_times(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def run_command() -> int:
         return app(prog_name="tpstream", standalone_mode=False) or 0
     except (TpstreamError, UsageError, OSError, MemoryError, RecursionError) as error:
         return _fail(_describe(error))
+    except SystemExit:  # how Typer leaves if nobody reads the help that it prints
+        return _fail(_closed())
 
 
 def _describe(error: Any) -> str:

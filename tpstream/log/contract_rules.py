@@ -51,6 +51,7 @@ from tpstream.model.events import (
     PULL,
     EventColumns,
 )
+from tpstream.model.limits import LARGEST
 from tpstream.model.numba_support import compiled_loop, compiled_within
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 
@@ -164,7 +165,7 @@ def _next_event(rules: Rules, state: CheckerState, columns: EventColumns, event:
     kind, time, pull = columns.kind[event], columns.time[event], columns.pull[event]
     if columns.seq[event] != state.events[0]:
         return SEQ
-    if not (state.time[0] <= time < math.inf):
+    if not (state.time[0] <= time <= LARGEST):
         return TIME
     if not 0 <= kind < KINDS:
         return KIND

@@ -75,10 +75,9 @@ class LogFile:
                 os.ftruncate(self._file.fileno(), self._size)
             if not isinstance(error, OSError):
                 raise  # an interruption
-            self._failure = LogError(
-                f"{self.path}: cannot write: {error.strerror}; what was written before can be read, "
-                f"free space and run again with --force"
-            )
+            left = "what was written before can be read" if self._place == self.path else "nothing of it is left"
+            told = f"{self.path}: cannot write: {error.strerror}; {left}, free space and repeat the command"
+            self._failure = LogError(f"{told} with --force" if self._place == self.path else told)
             raise self._failure from error
         self._failure = None
         self._size += len(data)

@@ -24,13 +24,26 @@ from numpy.typing import NDArray
 from tpstream.log.formats import DIGITS
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
-from tpstream.model.events import COLUMN, NO_PULL, PULL, WORLD_COLUMNS, Column, Columns, schema_array
+from tpstream.model.events import (
+    CLOSED,
+    COLUMN,
+    LATE,
+    NO_PULL,
+    PARTIAL,
+    PULL,
+    WORLD_COLUMNS,
+    Column,
+    Columns,
+    schema_array,
+)
 from tpstream.model.limits import LARGEST
 
 CHUNK = 1 << 22
 """Bytes that are hashed at a time; between them a check can be given up."""
 SMALL = 1 << 18
 """Bytes of a file that is hashed at once: a thread would cost as much."""
+WITH_VALUE = (PARTIAL, CLOSED, LATE)
+"""The kinds of events that always have a value."""
 Rows = NDArray[Any]
 
 
@@ -242,7 +255,8 @@ class Fitting:
 def counted(reader: FormatReader, path: Path, names: Sequence[str]) -> Iterator[Columns]:
     """The columns of these names, "kind" among them, if their numbers can be counted with: else LogError.
 
-    Arms and parts are those of the header, pulls were made before, times and values are finite.
+    Arms and parts are those of the header, pulls were made before, times and values are finite. A value is missing only
+    where its event has none.
     """
     header, made = reader.header, 0
     for columns in reader.batches(names):
@@ -259,6 +273,15 @@ def counted(reader: FormatReader, path: Path, names: Sequence[str]) -> Iterator[
                 )
         if "time" in columns and not (np.abs(columns["time"]) <= LARGEST).all():
             raise LogError(f"{path}: a time is not between {-LARGEST:g} and {LARGEST:g}; `tpstream check` says where")
-        if "value" in columns and np.isinf(columns["value"]).any():
-            raise LogError(f"{path}: a value is infinite; `tpstream check` says where")
+        if "value" in columns:
+            _check_values(path, columns["kind"], columns["value"])
         yield columns
+
+
+def _check_values(path: Path, kinds: Rows, values: Rows) -> None:
+    """Raise unless all values are finite, but for those that an event of its kind need not have."""
+    missing = ~np.isfinite(values)
+    if np.isinf(values[missing]).any():
+        raise LogError(f"{path}: a value is infinite; `tpstream check` says where")
+    if np.isin(kinds[missing], WITH_VALUE).any():
+        raise LogError(f"{path}: a value is missing; `tpstream check` says where")

@@ -145,7 +145,8 @@ class Log(Displayed):
     def counted(self, names: Sequence[str], *, as_written: bool = False) -> Iterator[Columns]:
         """Some columns, batch by batch, whose arms, parts and pulls can be used as places in arrays.
 
-        Times and values are finite. `as_written`: of a sparse log, without the zeros that are put in.
+        Times and values are finite, and values are there where events need them. `as_written`: of a sparse log, without
+        the zeros that are put in.
 
         Raises
         ------

@@ -20,7 +20,7 @@ def _words(names: Sequence[str], last: str) -> str:
 _WITHOUT_PART = [KIND_NAMES[kind] for kind in (PULL, CLOSED)]
 TEXTS: Mapping[int, str] = {
     SEQ: "seq {seq} where {events} should be; an event is missing, repeated or moved",
-    TIME: "time {time} after time {before}; time is a number and never goes back",
+    TIME: "time {time} after time {before}; time is a number up to 1e15 and never goes back",
     KIND: f"kind {{kind}} is not known; use {_words(KIND_NAMES, 'or')}",
     ROUND: "round {round} after {rounds} decisions",
     PULL_NUMBER: "pull {pull} where pull {next_pull} is to be issued",

@@ -17,6 +17,7 @@ from tpstream.log.reader import Log, read_log
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import COLUMN_NAMES, COLUMNS, Events, Kind
+from tpstream.model.limits import LARGEST
 from tpstream.model.registry import load_object
 
 FLUSH_SECONDS = 0.5
@@ -152,7 +153,7 @@ class LogWriter:
 
 
 def _check_finite(events: Events) -> None:
-    """Refuse numbers that JSON cannot carry: one that is infinite, or missing where the schema wants a number."""
+    """Refuse what nobody could read: a number that is infinite, or missing where the schema wants one; a giant time."""
     for column in COLUMNS:
         numbers = getattr(events, column.name)
         if numbers is None or column.per_arm or column.type is not np.float64:
@@ -162,6 +163,8 @@ def _check_finite(events: Events) -> None:
             seq = events.seq[events.kind == Kind.PULL] if column.per_pull else events.seq
             place, name = int(np.argmax(wrong)), column.name
             raise LogError(f"event {seq[place]} has the {name} {numbers[place]}; {name}s must be finite")
+    if len(events) and abs(latest := float(events.time[-1])) > LARGEST:
+        raise LogError(f"event {events.seq[-1]} has the time {latest:g}; times of logs go up to {LARGEST:g}")
 
 
 def convert(log: str | Path | Log, target: str | Path, *, force: bool = False, sparse: bool | None = None) -> Log:

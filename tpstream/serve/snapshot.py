@@ -1,12 +1,14 @@
 """Snapshots: the state of a decider after the first bytes of its log, so that it need not be told all of them again.
 
 A snapshot is a file of NumPy arrays, some of which are JSON; nothing in it is executed. It tells the SHA-256 of the
-bytes that it stands for, and counts for nothing if the log does not begin with them.
+bytes that it stands for, and counts for nothing if the log does not begin with them; and the SHA-256 of all its arrays,
+since compiled code trusts them: a damaged one counts for nothing either.
 
 The state is copied first, for which nothing may change it, and then written, which takes longer and disturbs nobody.
 """
 
 import contextlib
+import hashlib
 import os
 import zipfile
 from collections.abc import Mapping
@@ -31,12 +33,14 @@ from tpstream.serve.book import Delivered, Place, PullRecord
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
 
-VERSION = 2
+VERSION = 3
 """Of the form of snapshots; one of another version is not used."""
 FIELDS = tuple(field.name for field in fields(PullRecord) if field.name != "keys")
 """What is kept of a pull; its keys are those of its deliveries."""
 META = "meta"
 """The array with the JSON of `Meta`."""
+DIGEST = "sha256"
+"""The array with the SHA-256 of all others."""
 PIECE = 500
 """Rows that are encoded at a time; meanwhile no other thread of Python goes on."""
 _columns = tuple(map(attrgetter, FIELDS))
@@ -205,6 +209,7 @@ def write_snapshot(copied: StateCopy) -> str | None:
     """Write the snapshot of a state; why that is not possible, if it is not."""
     arrays = {META: _bytes(msgspec.json.encode(copied.meta)), **copied.arrays}
     arrays |= {f"rows.{name}": _bytes(_encoded(columns)) for name, columns in copied.tables.items()}
+    arrays[DIGEST] = _bytes(_digest(arrays))
     path = copied.path
     part = path.with_name(f"{path.name}.partial")
     try:
@@ -227,6 +232,15 @@ def _encoded(columns: list[list[Any]]) -> bytes:
     return b"".join(map(_encoder.encode_lines, map(list, rows)))
 
 
+def _digest(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The SHA-256 of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}\n".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8))
+    return digest.digest()
+
+
 def _bytes(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8)
 
@@ -239,6 +253,7 @@ def load_snapshot(journal: Journal, header: Header, notes: list[str]) -> Snapsho
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
+        _check_digest(arrays.pop(DIGEST), arrays)
         meta = msgspec.json.decode(arrays.pop(META).tobytes(), type=Meta)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, msgspec.DecodeError) as error:
         notes.append(f"the snapshot is not used: it is damaged ({type(error).__name__}: {error})")
@@ -248,6 +263,11 @@ def load_snapshot(journal: Journal, header: Header, notes: list[str]) -> Snapsho
         notes.append(f"the snapshot is not used: {reason}")
         return None
     return Snapshot(meta, arrays)
+
+
+def _check_digest(told: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    if told.tobytes() != _digest(arrays):
+        raise ValueError("it has not the SHA-256 that it tells")
 
 
 def _reason_against(meta: Meta, journal: Journal, header: Header) -> str | None:

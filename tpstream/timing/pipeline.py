@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.errors import DelayError, user_code
 from tpstream.model.interfaces import ArrivalProcess, CalendarDelay, DelayProcess, Schedule, SiteArrivals
+from tpstream.model.limits import LARGEST
 from tpstream.model.world import Purpose, Stage, Timing, World, open_stream
 
 ROUNDS_PER_BATCH = 4096
@@ -241,6 +242,7 @@ def _check_times(times: Floats, horizon: int, name: str) -> None:
     check_array(times, np.empty(horizon), f"{name}: times")
     for good, fault in (
         (np.isfinite(times), "the time of round {round} is {time}; give a finite time"),
+        (times <= LARGEST, f"the time of round {{round}} is {{time}}; give times up to {LARGEST:g}"),
         (times[:1] > 0, "the time of round {round} is {time}; give times above 0"),
         (np.diff(times, prepend=-np.inf) >= 0, "round {round} at time {time} is before round {before}; sort the times"),
     ):

@@ -70,9 +70,13 @@ class FittedWorld:
                 raise DataError(f"{file}: is there already; choose another --out, or overwrite with --force")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, self.text_for(path.stem).encode())
             if self.traces is not None:
                 write_whole(beside, self.traces.to_csv(index=False).encode())
+            try:
+                write_whole(path, self.text_for(path.stem).encode())
+            except OSError:
+                beside.unlink(missing_ok=True)  # an older scenario must not be run with other traces
+                raise
         except OSError as error:
             raise DataError(f"{path}: cannot write the scenario: {error.strerror}; choose another place") from error
         return files

@@ -154,7 +154,7 @@ def _from_pandas(source: Any, name: str) -> "pa.Table":
 def _open_file(path: Path, options: ImportOptions) -> OpenTable:
     where = str(path)
     if not path.is_file():
-        raise DataError(f"{where}: there is no such file")
+        raise DataError(f"{where}: {'it is no ordinary file' if path.exists() else 'there is no such file'}")
     if not path.stat().st_size:
         raise DataError(f"{where}: the file is empty; it needs a line of titles and rows")
     if options.separator is not None and options.separator not in SEPARATORS and len(options.separator) != 1:
