@@ -22,15 +22,16 @@ WHICH = st.integers(0, 5)
 KEYS = st.sampled_from(["", "", "", "p1", "p2", "p3"])
 """Keys that are used again; the empty one stands for a new one."""
 PARTS = st.none() | st.integers(1, SPAN)
+RESTARTS = ["restart", "snapshot and restart", "snapshot"]
 ASKED = st.tuples(
-    st.sampled_from(["decide", "decide", "deliver", "deliver", "lost", "close", "switch", "restart", "snapshot"]),
+    st.sampled_from(["decide", "decide", "deliver", "deliver", "lost", "close", "switch", *RESTARTS]),
     WHICH,
     KEYS,
     PARTS,
     st.integers(0, 2),
     STEPS,
 )
-HISTORIES = st.lists(ASKED, max_size=60)
+HISTORIES = st.lists(ASKED, min_size=20, max_size=60)
 OPTIONS = st.fixed_dictionaries(
     {
         "silence": st.sampled_from(["zero", "wait"]),
@@ -59,17 +60,18 @@ def play(folder: Path, history: list[Any], options: dict[str, Any], *, restarts:
     answers: list[Reply | str] = []
     tokens, at = ["1-none"], 0.0
     for number, (kind, which, key, part, amount, step) in enumerate(history):
-        if kind == "restart" and restarts:
-            decider.close()
-            decider = Decider.open(decider.path, snapshot_every=None)
-        elif kind == "snapshot" and restarts:
-            decider.snapshot()
+        if kind in RESTARTS:
+            if restarts and "snapshot" in kind:
+                decider.snapshot()
+            if restarts and "restart" in kind:
+                decider.close()
+                decider = Decider.open(decider.path, snapshot_every=None)
         elif kind == "switch":
             try:
                 decider.switch([None, "old", "new"][amount], reason="a test")
             except DeciderError as error:
                 answers.append(str(error))
-        elif kind not in {"restart", "snapshot"}:
+        else:
             at = max(0.0, at + step)
             request = request_of(kind, number, key, tokens[-min(which + 1, len(tokens))], part, amount, at)
             (answer,) = decider.handle([request])
@@ -77,6 +79,14 @@ def play(folder: Path, history: list[Any], options: dict[str, Any], *, restarts:
             if kind == "decide" and hasattr(answer, "arm"):
                 tokens.append(answer.token)
     return answers, decider
+
+
+def book_of(decider: Decider) -> dict[str, str]:
+    """What a decider remembers of its pulls, as text, since a loss has an amount that is not equal to itself."""
+    known = {**vars(decider._state.book), "closings": decider._state.book.next_closing()}
+    for name in ("decisions", "deliveries"):
+        known[name] = sorted(known[name].items())
+    return {name: repr(value) for name, value in known.items()}
 
 
 @settings(max_examples=40)
@@ -93,7 +103,6 @@ def test_restarts_change_nothing(history: list[Any], options: dict[str, Any]) ->
         with whole, again:
             assert found == expected
             assert again.path.read_bytes() == whole.path.read_bytes()
-            for name in ("open", "closed", "missing", "decisions", "deliveries", "time", "last", "paid_of"):
-                assert getattr(again._state.book, name) == getattr(whole._state.book, name), name
+            assert book_of(again) == book_of(whole)
             assert check_log(whole.path).sound
             assert not len(whole._state.book.arms) or replay(whole.path).equal

@@ -248,6 +248,8 @@ def test_a_pull_can_be_closed_early(tmp_path: Path) -> None:
             decider.close(token, at=0.5)
             assert kinds(decider) == ["pull", "partial", *expected]
             assert decider.close(token).repeated
+            if silence == "zero":
+                assert decider.deliver(token, amount=1.0, key="late", at=0.75).status == "late"
             assert check_log(decider.path).sound
             assert replay(decider.path).equal
 
