@@ -11,10 +11,10 @@ from typing import Any
 import killed_deciders
 import numpy as np
 import pytest
-from deciders import SHOP, shop
+from deciders import SHOP, WORLD, shop
 
-from tpstream import Decider, DeciderError, check_log, read_log, replay
-from tpstream.model.errors import PolicyError
+from tpstream import Decider, DeciderError, check_log, read_log, replay, simulate
+from tpstream.model.errors import LogError, PolicyError
 from tpstream.serve.new_log import NEEDS_NOTHING
 from tpstream.serve.requests import Decide, Lost
 from tpstream.serve.snapshot import snapshot_path
@@ -69,6 +69,41 @@ def test_a_header_that_was_torn_is_no_log(tmp_path: Path) -> None:
     (tmp_path / "shop.jsonl").write_text('{"schema":1,"scen')
     with shop(tmp_path) as decider:
         assert decider.decide("a", at=0.0).time == 0.0
+
+
+@pytest.mark.parametrize("text", ['{"name":"a"}\n{"name":"b"}', "one line", "{", '{"schema":1,"scenario":{}}\nx'])
+def test_a_file_of_somebody_else_is_left_as_it_is(tmp_path: Path, text: str) -> None:
+    """What is no decider's log is refused, and nothing of it is cut off; so is the log of a run that is written."""
+    place = tmp_path / "shop.jsonl"
+    if text == "{":
+        simulate(WORLD, "uniform", log=place)
+        text = place.read_text()[:-150]
+    place.write_text(text)
+    with pytest.raises(LogError):
+        shop(tmp_path)
+    assert place.read_text() == text
+
+
+def test_what_cannot_be_opened_leaves_no_file(tmp_path: Path) -> None:
+    """Nothing is made for a log that lacks a name, or whose policy cannot be."""
+    with pytest.raises(DeciderError, match="name its policy, arms, span"):
+        Decider.open(tmp_path / "new" / "shop")
+    with pytest.raises(PolicyError, match="needs to know more"):
+        shop(tmp_path / "new", policy="delayed-ucb1")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.usefixtures("no_flush")
+@pytest.mark.parametrize("snapshot_every", [None, 10])
+def test_a_damaged_line_is_named(tmp_path: Path, snapshot_every: int | None) -> None:
+    """By its number in the file, wherever reading begins."""
+    with shop(tmp_path, snapshot_every=snapshot_every) as decider:
+        busy(decider, 0, 10)
+    lines = decider.path.read_bytes().count(b"\n")
+    with decider.path.open("ab") as file:
+        file.write(bytes(100) + b"\n")
+    with pytest.raises(LogError, match=f"line {lines + 1} is broken"):
+        Decider.open(decider.path)
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
@@ -192,11 +227,15 @@ class Raises:
 
 
 def test_the_names_of_new_folders_are_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each folder in which a new name stands is flushed, from the first new folder down to the log's own."""
+    """Each folder in which a new name stands is flushed, from the first new folder down to the log's own.
+
+    The last one also when the log is opened again: a kill may have come before it was flushed.
+    """
     flushed = []
     monkeypatch.setattr(os, "fsync", lambda file: flushed.append(Path(f"/proc/self/fd/{file}").readlink()))
     shop(tmp_path / "a" / "b").close()
-    assert flushed == [tmp_path, tmp_path / "a", tmp_path / "a" / "b"]
+    shop(tmp_path / "a" / "b").close()
+    assert flushed == [tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b"]
 
 
 @pytest.fixture

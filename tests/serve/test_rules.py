@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from deciders import SHOP, shop
 
@@ -181,6 +182,29 @@ def test_wrong_values_are_refused_and_change_nothing(tmp_path: Path) -> None:
         assert kinds(decider) == ["pull"]
 
 
+def test_values_of_other_types_are_refused_and_numpys_are_taken(tmp_path: Path) -> None:
+    """What a program hands over is in the log as a number or a text that can be read again, or not at all."""
+    with shop(tmp_path, silence="wait") as decider:
+        token = decider.decide("offer", at=1).token
+        for amount in ("1", True, None, 10**400, [1.0]):
+            assert reason(decider.deliver, token, amount=amount, key="p", part=1) == "bad-value"
+        for part in (True, 1.0, "1"):
+            assert reason(decider.deliver, token, amount=1.0, key="p", part=part) == "bad-value"
+            assert reason(decider.lost, token, part=part) == "bad-value"
+        for key in (1, b"p", None, "\ud800"):
+            assert reason(decider.deliver, token, amount=1.0, key=key) == "bad-value"
+            assert reason(decider.decide, key) == "bad-value"
+        for at in (True, "1", [1.0], 10**400):
+            assert reason(decider.decide, "next", at=at) == "bad-value"
+        assert reason(decider.lost, 1, part=1) == "bad-value"
+        decider.deliver(token, amount=np.float32(0.5), key="p", part=np.int64(1), at=np.float64(2.0))
+        with pytest.raises(DeciderError, match="reason: 5 is no text"):
+            decider.switch("old", reason=5)  # type: ignore[arg-type]
+    with Decider.open(decider.path, snapshot_every=None) as again:
+        assert kinds(again) == ["pull", "partial"]
+        assert _written(again)["value"][1] == 0.5
+
+
 def test_a_payment_may_overtake_its_decision_by_the_tolerance(tmp_path: Path) -> None:
     """Within the tolerance it counts as of the decision's time, and its own is kept; before that it is too early."""
     with shop(tmp_path, tolerance=0.5) as decider:
@@ -224,6 +248,8 @@ def test_a_pull_can_be_closed_early(tmp_path: Path) -> None:
             decider.close(token, at=0.5)
             assert kinds(decider) == ["pull", "partial", *expected]
             assert decider.close(token).repeated
+            if silence == "zero":
+                assert decider.deliver(token, amount=1.0, key="late", at=0.75).status == "late"
             assert check_log(decider.path).sound
             assert replay(decider.path).equal
 

@@ -233,7 +233,7 @@ class _Ages:
                 (kind == CLOSED) & ((age > self._window + slack) | (~ended & self._by_time)),
                 f"a pull is closed at age {{age:g}} and not at the end of {window}",
             ),
-            ((kind == LATE) & ~ended, f"a payment at age {{age:g}} is called late within {window}"),
+            ((kind == LATE) & ~ended & self._by_time, f"a payment at age {{age:g}} is called late within {window}"),
         )
         return [
             BrokenRule(int(row), int(columns["seq"][row]), text.format(age=float(age[row]), part=int(part[row])))

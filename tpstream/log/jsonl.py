@@ -114,9 +114,11 @@ class Tail:
                     return  # the rest is not written yet
 
 
-def read_between(path: Path, header: Header, first: int, stop: int, names: Sequence[str]) -> Iterator[Columns]:
-    """The columns of these names from the lines between two bytes, a chunk at a time."""
-    line, arms, names = 2, len(header.arms), _stored(header, names)
+def read_between(
+    path: Path, header: Header, first: int, stop: int, names: Sequence[str], *, line: int = 2
+) -> Iterator[Columns]:
+    """The columns of these names from the lines between two bytes, a chunk at a time; `line` numbers the first one."""
+    arms, names = len(header.arms), _stored(header, names)
     with path.open("rb") as file:
         file.seek(first)
         while (left := stop - file.tell()) > 0:

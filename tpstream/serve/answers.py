@@ -5,13 +5,12 @@ They are listed in docs/decider.md. Whatever is refused changes nothing; a windo
 
 import hashlib
 from collections import Counter
-from math import inf, isfinite, isnan
+from math import inf, isnan
 
 from structlog.typing import FilteringBoundLogger
 
 from tpstream.log.schema import Header
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL
-from tpstream.model.limits import LARGEST
 from tpstream.model.notes import logger
 from tpstream.serve.book import Delivered, PullRecord
 from tpstream.serve.clock import ServerClock
@@ -23,27 +22,19 @@ from tpstream.serve.requests import (
     Decision,
     Deliver,
     Lost,
-    Reason,
     Receipt,
     Refusal,
     Reply,
     Request,
     Status,
 )
+from tpstream.serve.values import Refused, check_key, check_text, read_number, read_part
 
 STATUS: dict[int, Status] = {PARTIAL: "credited", LATE: "late", DROPPED: "lost", CLOSED: "closed"}
 ROUNDING = 1e-9
 """By how much, as a share, times and sums may be off."""
 SIGNATURE = 16
 """Letters of a token after the number of its pull."""
-
-
-class Refused(Exception):  # noqa: N818 (it becomes a Refusal)
-    """A request is refused; its arguments are the reason and a sentence."""
-
-    def __init__(self, reason: Reason, message: str) -> None:
-        super().__init__(reason, message)
-        self.reason, self.message = reason, message
 
 
 class Answers:
@@ -89,9 +80,7 @@ class Answers:
 
     def now(self, at: float | None) -> float:
         """When a request came."""
-        if at is not None and not (isfinite(at) and abs(at) <= LARGEST):
-            raise Refused("bad-value", f"at is {at}; it must be a number of units of time")
-        at = None if at is None else float(at)
+        at = None if at is None else read_number("at", at)
         last, tolerance = self._state.book.time, self._settings.tolerance
         if self._clock is not None:
             now = max(self._clock.now(), last)
@@ -145,17 +134,18 @@ class Answers:
         again = self._again(request, pull, (PARTIAL, LATE), request.part, request.amount)
         if again is not None:
             return again
-        self._check_amount(request.amount)
+        amount = self._amount(request.amount)
+        part = None if request.part is None else read_part(request.part, self._header.span)
         time = self.now(request.at)
         record = book.record(pull)
-        happened = time if request.at is None else request.at
+        happened = time if request.at is None else float(request.at)
         if record is not None and happened < record.time:
             if happened < record.time - self._settings.tolerance:
                 raise Refused("too-early", f"at is {happened:g}, before the decision at {record.time:g}")
             self.counts["overtook its decision"] += 1
             self._logger().info("a payment is from before its decision", token=request.token, at=happened)
-        time, kind, part = self._place_payment(pull, record, time, happened, request.part)
-        event_time, amount = self._happened(request.at, time), float(request.amount)
+        time, kind, part = self._place_payment(pull, record, time, happened, part)
+        event_time = self._happened(request.at, time)
         self._state.emit(kind, time, pull, book.arms[pull - 1], part, amount, key=request.key, event_time=event_time)
         if kind == PARTIAL:
             self._after_part(pull, time)
@@ -186,8 +176,6 @@ class Answers:
     def _part(self, record: PullRecord | None, time: float, part: int | None) -> int:
         """The part that is meant, from 1 to the span."""
         span = self._header.span
-        if part is not None and not 1 <= part <= span:
-            raise Refused("bad-value", f"part is {part}; there are parts 1 to {span}")
         found = part if record is None else self._state.book.part_at(record, time)
         if self._header.payments and part is not None and part != found:
             raise Refused("bad-value", f"part is {part}, but a payment that comes now is of part {found}; leave it out")
@@ -222,9 +210,7 @@ class Answers:
         again = self._again(request, pull, (DROPPED,), request.part)
         if again is not None:
             return again
-        part, span = request.part, self._header.span
-        if not 1 <= part <= span:
-            raise Refused("bad-value", f"part is {part}; there are parts 1 to {span}")
+        part = read_part(request.part, self._header.span)
         time = state.close_until(self.now(request.at), book.place(DROPPED, pull, part))
         record = book.record(pull)
         if record is not None and record.lost >> part & 1:
@@ -259,6 +245,7 @@ class Answers:
 
     def _pull(self, token: str) -> int:
         """The number of the pull of a token."""
+        check_text("token", token)
         number = token.partition("-")[0]
         pull = int(number) if number.isascii() and number.isdecimal() and len(number) < SIGNATURE else 0
         if not (1 <= pull <= self._state.book.rounds and self.token(pull) == token):
@@ -305,17 +292,12 @@ class Answers:
         self._count_repeated(token=receipt.token, status=receipt.status)
         return Receipt(token=receipt.token, status=receipt.status, part=receipt.part, time=receipt.time, repeated=True)
 
-    def _check_amount(self, amount: float) -> None:
-        if not (isfinite(amount) and abs(amount) <= LARGEST):
-            raise Refused("bad-value", f"amount is {amount}; it must be a finite number up to {LARGEST:g}")
+    def _amount(self, value: float) -> float:
+        """The amount of a payment; refused if it cannot be one."""
+        amount = read_number("amount", value)
         if amount < 0 and not self._header.signed:
             raise Refused("bad-value", f"amount is {amount:g}; open the log with signed = true for refunds")
-
-
-def check_key(key: str) -> None:
-    """Refuse a key that is empty or too long."""
-    if not 0 < len(key) <= LONGEST_KEY:
-        raise Refused("bad-value", f"a key has 1 to {LONGEST_KEY} letters, got {len(key)}")
+        return amount
 
 
 def _is_same(known: Delivered, pull: int, kinds: tuple[int, ...], part: int | None, value: float | None) -> bool:

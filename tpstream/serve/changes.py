@@ -69,6 +69,8 @@ def _described(
     state: LiveState, choice: PolicyChoice, arms: list[str], switch: int | None, reason: str, *, fresh: bool
 ) -> Change:
     """How decisions are to be made, as a change says it."""
+    if not isinstance(reason, str):
+        raise DeciderError(f"reason: {reason!r} is no text; say why in words")
     return Change(
         reason=reason,
         policy=choice.label,

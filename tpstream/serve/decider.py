@@ -20,7 +20,7 @@ from tpstream.serve.answers import Answers
 from tpstream.serve.changes import another_policy, another_switch
 from tpstream.serve.journal import Journal
 from tpstream.serve.live_state import LiveState
-from tpstream.serve.new_log import NewLog, begin, go_on
+from tpstream.serve.new_log import NewLog, begin, go_on, prepare
 from tpstream.serve.recovery import Recovery, recover
 from tpstream.serve.requests import Close, Decide, Decision, Deliver, Lost, Receipt, Refusal, Reply, Request
 from tpstream.serve.sharing import SharedBatches
@@ -142,37 +142,42 @@ class Decider:
         """
         place = Path(path)
         place = place if place.suffix == ".jsonl" else place.with_name(f"{place.name}.jsonl")
+        given: dict[str, Any] = {
+            name: value for name, value in (("policy", policy), ("arms", arms), ("span", span)) if value is not None
+        }
+        new = NewLog(
+            arms=[str(arm) for arm in arms or ()],
+            span=span or 1,
+            window=window,
+            unit=unit,
+            groups=groups,
+            maxima=maxima,
+            signed=signed,
+            seed=seed,
+            run=run,
+            clock=clock,
+            silence=silence,
+            tolerance=tolerance,
+            minimum_probability=minimum_probability,
+            random_share=random_share,
+            horizon=horizon,
+            currency=currency,
+            detail=list(log_detail),
+        )
+        fresh = None if place.exists() else prepare(place, new, given)  # what cannot be opened leaves no file
         journal = Journal(place)
         try:
             cut = journal.cut_tail()
-            given: dict[str, Any] = {
-                name: value for name, value in (("policy", policy), ("arms", arms), ("span", span)) if value is not None
-            }
-            new = NewLog(
-                arms=[str(arm) for arm in arms or ()],
-                span=span or 1,
-                window=window,
-                unit=unit,
-                groups=groups,
-                maxima=maxima,
-                signed=signed,
-                seed=seed,
-                run=run,
-                clock=clock,
-                silence=silence,
-                tolerance=tolerance,
-                minimum_probability=minimum_probability,
-                random_share=random_share,
-                horizon=horizon,
-                currency=currency,
-                detail=list(log_detail),
-            )
-            state, recovery = go_on(journal, new, given, cut) if journal.size else begin(journal, new, given)
+            if journal.size:
+                state, recovery = go_on(journal, new, given, cut)
+            else:
+                state, recovery = begin(journal, fresh or prepare(place, new, given))
+            journal.sync_folder()
+            decider = cls(journal, state, recovery, snapshot_every)
+            decider._commit()  # a closing that a kill left out
         except BaseException:
             journal.close()
             raise
-        decider = cls(journal, state, recovery, snapshot_every)
-        decider._commit()  # a closing that a kill left out
         return decider
 
     @property

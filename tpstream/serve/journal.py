@@ -12,8 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from tpstream.model.errors import DeciderError
+from tpstream.log.jsonl import LONGEST
+from tpstream.log.schema import decode_header
+from tpstream.model.errors import DeciderError, LogError
 
+BEGINNING = b'{"schema":'
+"""How the first line of a log begins."""
 CHUNK = 1 << 22
 """Bytes that are read at a time."""
 PROBE = 1 << 16
@@ -57,8 +61,23 @@ class Journal:
         """Whether the last write was taken back."""
         self._hashed = 0
 
+    def _require_own(self) -> None:
+        """Raise LogError unless this is a decider's log, or the part of its first line that a kill left."""
+        with self.path.open("rb") as file:
+            line = file.readline(LONGEST)
+        if line.endswith(b"\n"):
+            own = decode_header(self.path, line).decider is not None
+        else:
+            own = line.startswith(BEGINNING) or BEGINNING.startswith(line)
+        if not own:
+            raise LogError(f"{self.path}: was not written by a decider; choose another place for the log")
+
     def cut_tail(self) -> int:
-        """Cut off what follows the last whole line; the number of bytes that were cut."""
+        """Cut off what follows the last whole line; the number of bytes that were cut.
+
+        A file that is no decider's log is left as it is: LogError.
+        """
+        self._require_own()
         end, size = self.size, self.size
         while end:
             start = max(0, end - CHUNK)

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy as np
 from tpstream.log.jsonl import encode_lines
 from tpstream.log.reader import read_log
 from tpstream.log.schema import DeciderSettings, Header
-from tpstream.model.errors import DeciderError, LogError, PolicyError
+from tpstream.model.errors import DeciderError, PolicyError
 from tpstream.model.notes import package_versions
 from tpstream.replay.steering import choose_policy
 from tpstream.scenario.policy_choice import PolicyChoice, PolicySpec
@@ -147,23 +148,23 @@ FREE = {"scenario", "policy", "kind", "parameters", "origin", "decider", "detail
 """What of a header is not compared with what is asked, or in another way."""
 
 
-def begin(journal: Journal, new: NewLog, given: Mapping[str, Any]) -> tuple[LiveState, Recovery]:
-    """Write the header of a new log."""
+def prepare(path: Path, new: NewLog, given: Mapping[str, Any]) -> LiveState:
+    """The state before the first event of a new log."""
     lacking = [name for name in NEEDED if name not in given]
     if lacking:
-        raise DeciderError(f"{journal.path}: there is no log yet; name its {', '.join(lacking)}")
-    header, choice = new.header(journal.path.stem, given["policy"])
-    state = LiveState(header, choice)
-    journal.append(encode_lines([header]))
-    journal.sync_folder()
+        raise DeciderError(f"{path}: there is no log yet; name its {', '.join(lacking)}")
+    return LiveState(*new.header(path.stem, given["policy"]))
+
+
+def begin(journal: Journal, state: LiveState) -> tuple[LiveState, Recovery]:
+    """Write the header of a new log."""
+    journal.append(encode_lines([state.header]))
     return state, Recovery(0, 0, 0)
 
 
 def go_on(journal: Journal, new: NewLog, given: Mapping[str, Any], cut: int) -> tuple[LiveState, Recovery]:
     """The state after a log that is there."""
     header = read_log(journal.path).header
-    if header.decider is None:
-        raise LogError(f"{journal.path}: was not written by a decider; choose another place for the log")
     spec = {"kind": header.kind, **header.parameters}
     if isinstance(given.get("policy"), str | Mapping) or "policy" not in given:
         choice = choose_policy(spec, header.problem())

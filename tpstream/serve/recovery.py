@@ -60,7 +60,8 @@ def recover(journal: Journal, choice: PolicyChoice, *, use_snapshot: bool = True
     if snapshot is not None:
         retelling.pending = [state.pending_events()] if state.pending else []
         retelling.decided = bool(state.pending) and state.pending[0][KIND] == PULL
-    for events in _events(journal, log.header, start):
+    before = 0 if snapshot is None else snapshot.events
+    for events in _events(journal, log.header, start, before):
         if snapshot is None:
             broken = checker.first_broken(events)
             if broken is not None:
@@ -70,16 +71,18 @@ def recover(journal: Journal, choice: PolicyChoice, *, use_snapshot: bool = True
     _require_equal(journal, retelling.finish())
     state.pending = [row for events in retelling.pending for row in _rows(events)]
     complete(state)
-    before = 0 if snapshot is None else snapshot.events
     return state, Recovery(state.book.events, retelling.rounds, before, tuple(notes))
 
 
-def _events(journal: Journal, header: Header, start: int | None) -> Iterator[Events]:
-    """The events as they are written, from this byte on (None: all) up to the last that is known to be on disk."""
+def _events(journal: Journal, header: Header, start: int | None, before: int) -> Iterator[Events]:
+    """The events as they are written, from this byte on (None: all) up to the last that is known to be on disk.
+
+    There are `before` events before that byte, each a line after the header's.
+    """
     if start is None:
         with journal.path.open("rb") as file:
             start = len(file.readline())
-    for columns in read_between(journal.path, header, start, journal.size, COLUMN_NAMES):
+    for columns in read_between(journal.path, header, start, journal.size, COLUMN_NAMES, line=before + 2):
         yield Events(**columns)
 
 

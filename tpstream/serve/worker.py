@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 
 from structlog.typing import FilteringBoundLogger
 
-from tpstream.model.errors import TpstreamError
+from tpstream.model.errors import DeciderError, TpstreamError
 from tpstream.serve.metrics import Metrics
-from tpstream.serve.requests import Reply, Request
+from tpstream.serve.requests import Decide, Reply, Request
 
 MOST_AT_ONCE = 1_000
 """Requests that are handled together: more would make the first of them wait for the last."""
@@ -138,13 +138,22 @@ class Worker:
         self._handle(together)
 
     def _handle(self, tasks: Sequence[_Task]) -> None:
-        """Let the decider handle the requests of all tasks at once, and share out the answers."""
+        """Let the decider handle the requests of all tasks at once, and share out the answers.
+
+        Where the policy fails, what does not ask it is handled all the same.
+        """
         requests = [request for task in tasks if not callable(task.work) for request in task.work]
         if not requests:
             return
         began = time.perf_counter()
         replies, error = self._result(lambda: self._decider.handle(requests))
         self._metrics.handled(len(requests), time.perf_counter() - began)
+        if error is not None and not isinstance(error, DeciderError):
+            told = [task for task in tasks if not _asks(task)]
+            if told and len(told) < len(tasks):
+                self._handle(told)
+                self._handle([task for task in tasks if _asks(task)])
+                return
         results, done = [], 0
         for task in tasks:
             count = 0 if callable(task.work) else len(task.work)
@@ -169,6 +178,11 @@ class Worker:
             self._loop.call_soon_threadsafe(_settle_all, results)
         except RuntimeError:
             self._log.warning("nobody waits for an answer any more", answers=len(results))
+
+
+def _asks(task: _Task) -> bool:
+    """Whether a decision is among the requests of a task."""
+    return not callable(task.work) and any(isinstance(request, Decide) for request in task.work)
 
 
 def _settle_all(results: Sequence[tuple[_Task, Any, Exception | None]]) -> None:
