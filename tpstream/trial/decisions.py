@@ -84,7 +84,8 @@ class SimulatedTrials:
     @property
     def decided_at_stop(self) -> Bools:
         """Whether the trial was decided when it was stopped, and not when everything was known."""
-        return self.stopped & np.asarray(self.measures["stop_delayed"] == 0)
+        at_once: Bools = np.asarray(self.measures["stop_delayed"] == 0)
+        return self.stopped & at_once
 
     @cached_property
     def decision(self) -> Ints:
