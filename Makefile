@@ -55,7 +55,7 @@ INTERPRETED := tests/model/test_pull_rows.py tests/policies tests/looks/test_pos
 	tests/testing/test_conformance.py::test_policies tests/replay/test_replay.py tests/replay/test_randomisation.py \
 	tests/scenario/test_applications.py::test_what_the_policies_make_of_a_lump \
 	$(addprefix tests/engines/test_,draws.py time_order.py planted_faults.py parity.py parity_faults.py stepping.py)
-PYTEST := $(BIN)/pytest -n auto --dist worksteal
+PYTEST := $(BIN)/pytest -n auto --dist worksteal --durations=20 --durations-min=5
 
 browser:
 	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || \

@@ -3,7 +3,7 @@
 import literal
 import numpy as np
 import pytest
-from families import up_to
+from families import every, up_to
 from hypothesis import example, given, settings, strategies as st
 from scipy import stats
 from worlds import (
@@ -160,7 +160,7 @@ def test_oracle_pulls_the_best_arm() -> None:
     assert run.arms.tolist() == [1] * 9
 
 
-@pytest.mark.parametrize("name", POLICIES.builtin)
+@pytest.mark.parametrize("name", every(list(POLICIES.builtin)))
 def test_only_the_clairvoyant_is_shown_totals(name: str) -> None:
     """The events of pulls carry the cumulative reward for UCB1 and nothing for any other policy."""
     run = run_world(table_world(np.full((2, 8, 3), 0.5), 8), name)

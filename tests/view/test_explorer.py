@@ -288,15 +288,6 @@ def test_looks_are_told_in_words_and_numbers(tmp_path: Path) -> None:
         view([written(tmp_path / "broken.jsonl", Events(**broken), log.header)])
 
 
-def test_the_script_knows_the_numbers_of_kinds() -> None:
-    """The page's script calls kinds of events by the numbers that they have in logs."""
-    listed = re.search(r"const KIND = \{(.*?)\}", read_file("data.js"))
-    assert listed is not None
-    numbers = dict(re.findall(r"(\w+): (\d+)", listed[1]))
-    assert numbers == {kind.name.lower(): str(int(kind)) for kind in Kind if kind.name.lower() in numbers}
-    assert len(numbers) == 4
-
-
 def test_a_page_shows_a_limited_number_of_logs(path: Path) -> None:
     """More are refused, and so are none."""
     for logs in ([], [read_log(path)] * (MOST_LOGS + 1)):

@@ -4,7 +4,7 @@ import math
 
 from tpstream.log.rule_texts import ARM_CLOSED, LOOK_NUMBER, LOOK_ORDER, LOOK_PART, LOOK_VALUE
 from tpstream.model.arrays import Bools, Ints
-from tpstream.model.events import LOOK
+from tpstream.model.events import LOOK, STOPPED
 from tpstream.model.numba_support import compiled_within
 
 AFTER_ALL = 2**62
@@ -23,11 +23,11 @@ def look_fault(
     """
     if number < 1 or not (number == last[0] or (kind == LOOK and number == last[0] + 1)):
         return LOOK_NUMBER
-    if part < 0 or (kind != LOOK and not 1 <= part <= REASONS):
+    if part < 0 or (kind == STOPPED and not 1 <= part <= REASONS):
         return LOOK_PART
-    if math.isinf(value) or (kind != LOOK and value not in (0.0, 1.0)):
+    if math.isinf(value) or (kind == STOPPED and value not in (0.0, 1.0)):
         return LOOK_VALUE
-    if kind != LOOK and dropped[arm]:
+    if kind == STOPPED and dropped[arm]:
         return ARM_CLOSED
     goes_on = number == last[0] if kind == LOOK else last[1] == kind
     in_order = after and last[1] == kind and (arm > last[2] or (arm == last[2] and part > last[3]))
@@ -38,5 +38,5 @@ def look_fault(
 def accept_look(last: Ints, dropped: Bools, kind: int, number: int, arm: int, part: int) -> None:
     """Remember an event about a look."""
     last[0], last[1], last[2], last[3] = number, kind, arm, part
-    if kind != LOOK:
+    if kind == STOPPED:
         dropped[arm] = True

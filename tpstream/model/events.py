@@ -306,7 +306,7 @@ def pull_events(columns: Columns) -> Columns:
 
 def about_looks(kinds: Bytes) -> Bools:
     """Which of these kinds are about a look."""
-    found: Bools = (kinds == LOOK) | (kinds == STOPPED)
+    found: Bools = np.isin(kinds, LOOK_KINDS)
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tpstream.looks.design import Reason
 from tpstream.model.display import counted, listed, number_text
-from tpstream.model.events import LOOK
+from tpstream.model.events import LOOK, STOPPED
 from tpstream.view.aggregate import MOST_LAYERS, Aggregate
 from tpstream.view.words import Units, clean
 
@@ -34,12 +34,12 @@ class Looks:
         still_open = set(range(len(self._names)))
         for time, kind, number, arm, part, value in self._rows:
             look = found.setdefault(number, self._look(number, time))
-            if kind != LOOK:
+            if kind == STOPPED:
                 still_open.discard(arm)
                 closed = {"arm": self._names[arm], "reason": Reason(part).name.lower(), "selected": value == 1}
                 look["closed"].append(closed)
                 look |= {"decided": time, "ends": not still_open}
-            elif part in (COUNTED, ESTIMATE) and arm < MOST_LAYERS:
+            elif kind == LOOK and part in (COUNTED, ESTIMATE) and arm < MOST_LAYERS:
                 look["counted" if part == COUNTED else "estimate"][arm] = None if isnan(value) else value
         for look in found.values():
             look["label"], look["text"] = self._label(look), self._text(look)
