@@ -25,7 +25,6 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.view.explorer import MOST_LOGS, view
 from tpstream.view.follow import FollowedLog
-from tpstream.view.pages import read_file
 
 __all__ = ["tpstream"]
 
