@@ -84,7 +84,7 @@ class SimulatedTrials:
     @property
     def decided_at_stop(self) -> Bools:
         """Whether the trial was decided when it was stopped, and not when everything was known."""
-        return self.stopped & (self.measures["stop_delayed"] == 0)
+        return np.asarray(self.stopped & (self.measures["stop_delayed"] == 0))
 
     @cached_property
     def decision(self) -> Ints:
