@@ -145,6 +145,35 @@ def test_the_trial_is_that_of_its_events(file: Path) -> None:
     assert stops.tolist() == ([measures["stop_time"][4]] if measures["stop_look"][4] else [])
 
 
+def test_with_delayed_response_a_trial_decides_in_the_end() -> None:
+    """A stop only ends recruitment: power is that of the final conclusion, and so is the time of the decision."""
+    scenario = Scenario(
+        name="pipeline",
+        horizon=40,
+        visits=[8.0],
+        drain=True,
+        rewards={"kind": "normal"},
+        arms=[{"name": name, "mean": mean, "deviation": 1.0} for name, mean in (("standard", 0.0), ("new", 0.7))],
+        policies=[{"kind": "uniform"}],
+        trial={
+            "control": "standard",
+            "looks": {"values": [20]},
+            "rules": [
+                {"kind": "superiority", "method": "z", "alpha": 0.1, "delayed_response": True},
+                {"kind": "futility", "method": "z", "beta": 0.3},
+            ],
+        },
+    )
+    result = trial(scenario, runs=60, seed=1)
+    trials = result.trials[0]
+    assert trials.reversed.any()
+    np.testing.assert_array_equal(trials.decision, trials.measures["final_conclusion"])
+    np.testing.assert_array_equal(trials.decided_at, trials.measures["duration"])
+    assert result.value("power") == result.value("final_power")
+    stopped = int(np.flatnonzero(trials.stopped)[0])
+    assert any("a boundary is crossed" in line and "Recruitment ends" in line for line in result.tell(stopped))
+
+
 def test_a_trial_told(found: tuple[OperatingCharacteristics, Path]) -> None:
     """Lines go on in time, with dates; the numbers are those of the trial."""
     result, _ = found

@@ -84,8 +84,7 @@ class SimulatedTrials:
     @property
     def decided_at_stop(self) -> Bools:
         """Whether the trial was decided when it was stopped, and not when everything was known."""
-        at_once: Bools = np.asarray(self.measures["stop_delayed"] == 0)
-        return self.stopped & at_once
+        return np.asarray(self.stopped & (self.measures["stop_delayed"] == 0))
 
     @cached_property
     def decision(self) -> Ints:

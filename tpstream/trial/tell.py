@@ -187,7 +187,12 @@ def _decision(trial: ToldTrial, look: int, cut: float) -> tuple[float, str]:
         text += f" {', '.join(dropped)}: no more patients." if dropped else ""
         return time, f"{text} The trial goes on."
     if design.delayed_response:
-        return time, f"{text} Recruitment ends; the trial is decided when the outcomes in the pipeline are known."
+        found = [(Reason(int(code)), name) for code, name in zip(verdicts, design.names, strict=True) if int(code)]
+        crossed = "; ".join(f"{reason.name.lower()} of {name}" for reason, name in found)
+        return time, (
+            f"{trial.when(time)}: a boundary is crossed ({crossed}). Recruitment ends; the trial is decided when the "
+            "outcomes in the pipeline are known."
+        )
     selected = int(measures["selected"])
     chosen = f", and {design.names[selected]} is selected" if selected >= 0 else ""
     return time, f"{text} The trial is stopped for {Reason(int(measures['conclusion'])).name.lower()}{chosen}."

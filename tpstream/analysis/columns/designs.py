@@ -28,7 +28,11 @@ ARM_REASONS = {
 QUANTITIES: dict[str, tuple[str, str, Show]] = {
     "patients": ("patients enrolled", "patients", "amount"),
     "duration": ("time of the last read-out", "time", "time"),
-    "overrun": ("patients who were enrolled but not counted when the trial was stopped", "patients", "amount"),
+    "overrun": (
+        "patients who were enrolled but not counted when the trial was stopped, 0 if it was not",
+        "patients",
+        "amount",
+    ),
     "successes": ("the sum of the endpoints of all patients, where high values are good", REWARD, "amount"),
     "events": ("the sum of the endpoints of all patients, where low values are good", REWARD, "amount"),
 }
@@ -61,7 +65,8 @@ def _decisions() -> Iterator[Column]:
     yield Column(
         "type1",
         "type I error: probability that an arm which is not better is claimed to be superior (of the trial: any such "
-        "arm, the family-wise error; of an arm: its own comparison)",
+        "arm, the family-wise error; of an arm: its own comparison), by the decision of the trial: at its stop, or in "
+        "the final analysis, as always with delayed response",
         "share",
         "type I error",
         "percent",
@@ -195,7 +200,11 @@ DESIGNS: dict[str, Columns] = {
         Column("selected", "the arm that it selected; no value if none"),
         Column("final_decision", "what it would conclude with everything known, the overrun included"),
         Column("stop_look", "the look at which a rule ended it; 0 if none did"),
-        Column("decided_at", "when it was decided: at the stop, or at the last read-out", "time"),
+        Column(
+            "decided_at",
+            "when it was decided: at the stop, or at the last read-out; always the latter with delayed response",
+            "time",
+        ),
         Column("patients", "patients enrolled", PATIENTS),
         Column("overrun", "patients who were enrolled but not counted at the stop", PATIENTS),
         Column("duration", "time of the last read-out", "time"),
