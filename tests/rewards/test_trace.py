@@ -169,7 +169,7 @@ def test_faults_of_a_file(tmp_path: Path, text: str | bytes, error: str) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
 @pytest.mark.parametrize("mark", [".", ","])
 def test_separators_and_decimal_commas_are_recognised(tmp_path: Path, separator: str, mark: str) -> None:
     """Semicolons and tabs separate columns as commas do, and numbers may then have decimal commas."""
@@ -205,8 +205,8 @@ def test_separators_and_decimal_commas_are_recognised(tmp_path: Path, separator:
         ),
         ("arm,x1,x2\na,1,5,2\n", r"row 1: has 4 values .*; correct it; if it has decimal commas, separate the columns"),
         (
-            "arm|x1|x2\na|1|5\n",
-            r"has neither the columns arm, x1, .* its first line has arm\|x1\|x2, with commas, semic",
+            "arm:x1:x2\na:1:5\n",
+            r"has neither the columns arm, x1, .* its first line has arm:x1:x2, with commas, semic",
         ),
     ],
 )

@@ -4,7 +4,7 @@ A recorded lag or time of a scenario is a finite number of at least 0, a recorde
 tables that are imported as logs may have missing values, too (`read_table` and `to_numbers`). Rows count from 1,
 without the line of titles.
 
-The columns of a CSV file are separated by commas, semicolons or tabs, as its first line shows. Where they are not
+The columns of a CSV file are separated by commas, semicolons, tabs or "|", as its first line shows. Where they are not
 separated by commas, numbers may have decimal commas; a file with both points and commas in numbers is refused, since
 1.234 and 1,234 would not mean the same.
 """
