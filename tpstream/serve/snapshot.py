@@ -236,7 +236,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}\n".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data)
     return digest.digest()
 
 
