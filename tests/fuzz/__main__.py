@@ -22,8 +22,8 @@ LOGS = ("jsonl", "arrow", "parquet")
 BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
 """Between these lines of the page the table is put."""
 HEAD = "| aim | cases | bad | a second | when |\n|---|---|---|---|---|"
-PARTS = 10
-"""A row is written after every tenth of its cases, so that little of a campaign is lost when it is ended."""
+PARTS = 40
+"""So often a row is written while its cases are tried, so that little of a campaign is lost when it is ended."""
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def run_target(name: str, options: argparse.Namespace, seconds: float, before: "
     warm_up(*(LOGS if name == "damage" else {name} & KINDS.keys()))
     wanted = options.cases or (target.short if options.short else target.full) - before.cases
     while found.cases < wanted and found.seconds < seconds:
-        cases, seed = min(target.full // PARTS, wanted - found.cases), f"{options.seed}/{before.cases + found.cases}"
+        cases, seed = min(-(-target.full // PARTS), wanted - found.cases), f"{options.seed}/{before.cases + found.cases}"
         found += search_in_parallel(target, cases, seed, seconds=seconds - found.seconds, jobs=options.jobs)
         if options.write:
             write_row(before.with_(found, options.seed))

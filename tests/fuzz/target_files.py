@@ -32,12 +32,12 @@ def cases(kind: str) -> st.SearchStrategy[Case]:
 
 
 def _commands(sample: Sample) -> st.SearchStrategy[Any]:
-    """A command that reads the sample; those that take long one time in twenty."""
+    """A command that reads the sample; those that take long one time in fifty."""
     slow = [words for words in sample.commands if is_slow(words)]
     quick = [words for words in sample.commands if words not in slow]
     if not (slow and quick):
         return st.sampled_from(sample.commands)
-    return st.integers(0, 19).flatmap(lambda number: st.sampled_from(quick if number else slow))
+    return st.integers(0, 49).flatmap(lambda number: st.sampled_from(quick if number else slow))
 
 
 def check(case: Case) -> str | None:

@@ -20,7 +20,7 @@ PATIENCE = 5.0
 LONGEST = 6.0
 """Seconds after which a study is interrupted at the latest: its workers are at work by then."""
 WORLD = KEYS | {"horizon": 60_000, "arrivals": {"kind": "poisson", "rate": 2.0}}
-STUDY = ("small.toml", "-p", "tp-ucb-fr", "-p", "uniform", "--runs", "400", "--jobs", "2", "--out", "out", "-q")
+STUDY = ("small.toml", "-p", "tp-ucb-fr", "-p", "uniform", "--runs", "100", "--jobs", "2", "--out", "out", "-q")
 COMMANDS = {
     "compare": ("compare", *STUDY, "--engine", "simpy"),
     "logs": ("compare", *STUDY, "--engine", "simpy", "--log", "logs"),

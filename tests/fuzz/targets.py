@@ -32,7 +32,7 @@ EACH = 20_000
 
 def _of_files(kind: str, words: str) -> Target:
     aim = f"{words}, changed, by every command that reads them" if kind != "decider" else f"{words}, changed"
-    return Target(kind, aim, partial(target_files.cases, kind), target_files.check, EACH, 12)
+    return Target(kind, aim, partial(target_files.cases, kind), target_files.check, EACH, 40)
 
 
 TARGETS = {

@@ -25,7 +25,6 @@ from tpstream.log.formats import DIGITS
 from tpstream.log.schema import Header
 from tpstream.model.errors import LogError
 from tpstream.model.events import (
-    CLOSED,
     COLUMN,
     LATE,
     NO_PULL,
@@ -42,8 +41,6 @@ CHUNK = 1 << 22
 """Bytes that are hashed at a time; between them a check can be given up."""
 SMALL = 1 << 18
 """Bytes of a file that is hashed at once: a thread would cost as much."""
-WITH_VALUE = (PARTIAL, CLOSED, LATE)
-"""The kinds of events that always have a value."""
 Rows = NDArray[Any]
 
 
@@ -279,9 +276,8 @@ def counted(reader: FormatReader, path: Path, names: Sequence[str]) -> Iterator[
 
 
 def _check_values(path: Path, kinds: Rows, values: Rows) -> None:
-    """Raise unless all values are finite, but for those that an event of its kind need not have."""
-    missing = ~np.isfinite(values)
-    if np.isinf(values[missing]).any():
+    """Raise unless all values are finite; only from `partial` to `late`, events of every kind have one."""
+    if np.isinf(values).any():
         raise LogError(f"{path}: a value is infinite; `tpstream check` says where")
-    if np.isin(kinds[missing], WITH_VALUE).any():
+    if (np.isnan(values) & (kinds >= PARTIAL) & (kinds <= LATE)).any():
         raise LogError(f"{path}: a value is missing; `tpstream check` says where")
