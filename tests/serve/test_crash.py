@@ -345,6 +345,8 @@ def test_what_a_policy_needs_to_know_is_said_as_it_is_written(tmp_path: Path) ->
     remedy = r'maxima=\[1.0, 1.0\] .* and groups=1, or policy="group-thompson:groups=1,variance=empirical,prior=none"'
     with pytest.raises(PolicyError, match=remedy):
         Decider.open(tmp_path / "shop", policy="group-thompson", **options)
+    with pytest.raises(PolicyError, match=r"write maxima=\[1.0, 1.0\] [^=]*, or policy="):
+        Decider.open(tmp_path / "shop", policy="delayed-ucb1", **options)
     with pytest.raises(PolicyError, match="write groups=1, or policy="):
         Decider.open(tmp_path / "shop", policy="group-thompson", maxima=5.0, **options)
     with pytest.raises(PolicyError, match="unknown"):

@@ -100,19 +100,22 @@ class NewLog:
         """The policy; the error for one that needs what was left out says what to write."""
         try:
             return choose_policy(policy, header.problem())
-        except PolicyError as error:
+        except PolicyError:
             maxima = [maximum or 1.0 for maximum in header.maxima]
-            known = msgspec.structs.replace(header, maxima=maxima, groups=header.groups or 1)
-            try:
-                label = choose_policy(policy, known.problem()).label
-            except PolicyError:
-                raise error from None
-            lacking = [f"maxima={maxima} (the most that a decision for each arm can pay)"] * (None in header.maxima)
-            lacking += ["groups=1"] * (header.groups is None)
-            raise PolicyError(
-                f"{label}: the policy needs to know more of the rewards: write {' and '.join(lacking)}, or "
-                f'policy="{NEEDS_NOTHING}", which needs to know nothing'
-            ) from None
+            known: dict[str, Any] = {"maxima": maxima, "groups": header.groups or 1}
+            words = {"maxima": f"maxima={maxima} (the most that a decision for each arm can pay)", "groups": "groups=1"}
+            for names in (("maxima",), ("groups",), ("maxima", "groups")):
+                told = msgspec.structs.replace(header, **{name: known[name] for name in names})
+                try:
+                    label = choose_policy(policy, told.problem()).label
+                except PolicyError:
+                    continue
+                lacking = " and ".join(words[name] for name in names)
+                raise PolicyError(
+                    f"{label}: the policy needs to know more of the rewards: write {lacking}, or "
+                    f'policy="{NEEDS_NOTHING}", which needs to know nothing'
+                ) from None
+            raise
 
     def _check(self) -> None:
         if len(set(self.arms)) < len(self.arms) or not self.arms:
