@@ -29,8 +29,9 @@ from parity import (
 from worlds import PlainArm, table_world, world_of
 
 from tpstream import Scenario
+from tpstream.engines import compiled_real_agenda, compiled_real_pulls
 from tpstream.model.world import World
-from tpstream.policies import POLICIES
+from tpstream.policies import POLICIES, loader
 from tpstream.policies.base import GroupParameters
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -109,6 +110,18 @@ def test_engines_agree_at_real_times(world: World) -> None:
     Most of these worlds have many things that happen at the same time: who is served first is part of the contract.
     """
     assert different_call(Case(world, WRITING["all"], GroupParameters())) is None
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="would compile all loops anew")
+@pytest.mark.parametrize("far", [0, 1])
+@settings(max_examples=20)
+@given(data=SEVERAL)
+def test_engines_agree_however_lists_are_sorted(far: int, data: st.DataObject) -> None:
+    """The same where all lists are dealt to buckets, and nearly all entries that are out of order go on the heap."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_real_agenda, "FEW", 0)
+        patch.setattr(loader._load_shared(compiled_real_pulls), "FAR", far)
+        assert different_call(Case(data.draw(real_worlds()), WRITING["all"], GroupParameters())) is None
 
 
 @pytest.mark.slow

@@ -211,14 +211,32 @@ FAULTS = {
     "real times: the end before the last deliveries": (
         compiled_real_pulls,
         "real uniform",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until and memory.heap.time[0] != memory.times[-1]:",
+        "        if not is_before(memory, cursor, until):\n",
+        "        if not is_before(memory, cursor, until) or look(memory, cursor)[0] == memory.times[-1]:\n",
     ),
     "real times: parts join a queue before others leave it": (
         compiled_real_pulls,
         "real uniform",
         "LEAVES, JOINS, DELIVERED = 0, 2**56, 2**57",
         "LEAVES, JOINS, DELIVERED = 2**55, 0, 2**57",
+    ),
+    "real times: what is due between two decisions by pull, not by time": (
+        compiled_real_pulls,
+        "real uniform",
+        "    while place > 0 and comes_later(memory, place - 1, time, entry):\n",
+        "    while place > 0 and place < 0:\n",
+    ),
+    "real times: at one time parts join a queue with those that are delivered": (
+        compiled_real_pulls,
+        "real uniform",
+        "    if memory.resources.size == 0:\n        return False\n",
+        "    if memory.resources.size >= 0:\n        return False\n",
+    ),
+    "real times: what comes out of a queue before what was known at the pull": (
+        compiled_real_pulls,
+        "real uniform",
+        "    return comes_before(memory.heap.time[0], memory.heap.rank[0], agenda.moment[numbers[NEXT]], rank)\n",
+        "    return memory.heap.time[0] <= agenda.moment[numbers[NEXT]]\n",
     ),
     "real times: the last who waits is served first": (
         compiled_real_pulls,
@@ -235,8 +253,8 @@ FAULTS = {
     "real times: service times of a lone queue for lost parts, too": (
         compiled_real_pulls,
         "lab uniform",
-        "            if not memory.lost[slot, part]:\n                memory.services",
-        "            if True:\n                memory.services",
+        "        if not memory.lost[slot, part]:\n            memory.services",
+        "        if True:\n            memory.services",
     ),
     "real times: a loss is known without the calendars after a queue": (
         compiled_real_pulls,
@@ -259,8 +277,8 @@ FAULTS = {
     "real times: nothing drained": (
         compiled_real_pulls,
         "real uniform",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < min(until, memory.times[-1]):",
+        "        if not is_before(memory, cursor, until):\n",
+        "        if not is_before(memory, cursor, min(until, memory.times[-1])):\n",
     ),
     "hidden feedback: all events are told": (
         compiled_real_loop,
