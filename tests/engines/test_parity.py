@@ -17,6 +17,7 @@ from parity import (
     different_call,
     different_row,
     first_difference,
+    lab_worlds,
     long_worlds,
     losing_worlds,
     real_worlds,
@@ -103,7 +104,7 @@ def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject
 
 @pytest.mark.slow
 @settings(max_examples=AT_REAL_TIMES)
-@given(real_worlds())
+@given(real_worlds() | real_worlds() | real_worlds() | lab_worlds())
 def test_engines_agree_at_real_times(world: World) -> None:
     """Every event, every call of a policy and its replay are the same in both engines, with stages in any order.
 
