@@ -256,6 +256,12 @@ FAULTS = {
         "        if not memory.lost[slot, part]:\n            memory.services",
         "        if True:\n            memory.services",
     ),
+    "real times: service times of a lone queue by part, though some overtake others": (
+        compiled_real_pulls,
+        "lab uniform",
+        "    return bool(due < other_due or (due == other_due and part < other))\n",
+        "    return part < other\n",
+    ),
     "real times: a loss is known without the calendars after a queue": (
         compiled_real_pulls,
         "lab uniform",

@@ -301,9 +301,7 @@ def lab_worlds(draw: st.DrawFn) -> World:
     """Worlds with a lone queue for parts of which many are lost before it, or overtake others; some with defaults."""
     missing, lab = {"kind": "missing", "p": 0.4}, {"kind": "lab-queue", "resource": "lab", "mean": 0.5}
     reports = draw(st.sampled_from([[{"kind": "reporting", "every": 3}], []]))
-    lags = draw(
-        st.sampled_from([[], [{"kind": "uniform", "high": 4, "whole": True}], [{"kind": "uniform", "high": 4}]])
-    )
+    lags = [{"kind": "uniform", "high": 4, "whole": draw(st.booleans())}] if draw(st.booleans()) else []
     keys = draw(scenario_keys()) | {"delays": [missing, *lags, lab, *reports], "resources": {"lab": 2}, "drain": True}
     if draw(st.booleans()):
         keys |= {"window": draw(st.integers(3, 12)), "default_reward": 0.0}
