@@ -226,9 +226,9 @@ FAULTS = {
         "    while place > 0 and comes_later(memory, place - 1, time, entry):\n",
         "    while place > 0 and place < 0:\n",
     ),
-    "real times: at one time parts join a queue with those that are delivered": (
+    "real times: at one time parts join a queue between others that are delivered": (
         compiled_real_pulls,
-        "real uniform",
+        "lab uniform",
         "    if memory.resources.size == 0:\n        return False\n",
         "    if memory.resources.size >= 0:\n        return False\n",
     ),
