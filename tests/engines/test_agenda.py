@@ -3,8 +3,7 @@
 import numpy as np
 from hypothesis import example, given, strategies as st
 
-from tpstream.engines.compiled_real_agenda import BY_ENTRY, Agenda, enter, find_list, make_agenda, take_list
-from tpstream.model.numba_support import cached
+from tpstream.engines.compiled_real_agenda import BY_ENTRY, enter, find_list, make_agenda, take_list
 from tpstream.model.pull_rows import longer
 
 TIMES = st.one_of(st.integers(1, 9).map(float), st.floats(1, 9), st.floats(1, 1e300))
@@ -12,30 +11,12 @@ EDGES = st.lists(TIMES, min_size=1, max_size=20).map(sorted)
 SPAN = 6
 
 
-@cached
-def found_list(edges: np.ndarray, near: int, time: float) -> int:
-    """What the loop finds."""
-    return find_list(edges, near, time)
-
-
-@cached
-def add(agenda: Agenda, number: int, time: float, slot: int, place: int) -> None:
-    """Add an entry as the loop does."""
-    enter(agenda, number, time, slot, place)
-
-
-@cached
-def take(agenda: Agenda, number: int) -> None:
-    """Take a list as the loop does."""
-    take_list(agenda, number)
-
-
 @given(EDGES, st.data())
 def test_lists_are_found_from_anywhere(edges: list[float], data: st.DataObject) -> None:
     """The list of a time is that of the last decision which is due not after it, wherever the search begins."""
     near = data.draw(st.integers(0, len(edges) - 1))
     time = data.draw(st.sampled_from(edges) | st.floats(edges[0], 1.7e308))
-    assert found_list(np.array(edges), near, time) == np.searchsorted(edges, time, side="right") - 1
+    assert find_list(np.array(edges), near, time) == np.searchsorted(edges, time, side="right") - 1
 
 
 @given(EDGES, st.lists(st.tuples(st.integers(0, 40), TIMES), max_size=60))
@@ -51,10 +32,10 @@ def test_lists_have_all_entries(edges: list[float], given: list[tuple[int, float
         number = min(least, len(edges) - 1)
         slot, part = place // SPAN, place % SPAN + 1
         due = max(time, edges[number])
-        add(agenda, number, due, slot, part)
+        enter(agenda, number, due, slot, part)
         entries.append((int(np.searchsorted(edges, due, side="right")) - 1, due, (slot << agenda.bits) + part))
     for number in range(len(edges)):
-        take(agenda, number)
+        take_list(agenda, number)
         dealt = agenda.dealt[: agenda.sizes[number]].tolist()
         expected = [(due, entry) for owner, due, entry in entries if owner == number]
         assert sorted(dealt) == sorted(entry for _, entry in expected)
