@@ -73,9 +73,9 @@ def make_agenda(times: Floats, span: int, sorted_at_first: int) -> Agenda:
 
 
 @compiled
-def enter(agenda: Agenda, number: int, time: float, slot: int, place: int) -> None:
-    """Add an entry to its list, which is not before that of the decision of this number, counted from 0."""
-    number = find_list(agenda.edges, number + guess_rounds(agenda, number, time), time)
+def enter(agenda: Agenda, near: int, time: float, slot: int, place: int) -> int:
+    """Add an entry to its list, which is looked for from the list `near` on; returns the number of its list."""
+    number = find_list(agenda.edges, guess_list(agenda, near, time), time)
     entry, last = (slot << agenda.bits) + place, agenda.last[number]
     agenda.time[entry] = time
     if agenda.sizes[number] == 0:
@@ -85,15 +85,18 @@ def enter(agenda: Agenda, number: int, time: float, slot: int, place: int) -> No
         agenda.following[last] = entry
     agenda.last[number] = entry
     agenda.sizes[number] += 1
+    return number
 
 
 @compiled
-def guess_rounds(agenda: Agenda, number: int, time: float) -> int:
-    """About how many decisions are due after that of this number and not after this time: exact if at equal distances.
+def guess_list(agenda: Agenda, near: int, time: float) -> int:
+    """Where the list of a time is, if decisions are as frequent after the list `near` as they are on average.
 
-    Then no comparison fails where the list is looked for, which costs more than the rest of it.
+    Where they are due at equal distances this is exact, so that no comparison fails when the list is looked for: that
+    would take longer than all the rest.
     """
-    return int(min((time - agenda.edges[number]) * agenda.rate, agenda.edges.size - 1.0 - number))
+    guess = near + np.floor((time - agenda.edges[near]) * agenda.rate)
+    return int(max(min(guess, agenda.edges.size - 1.0), 0.0))
 
 
 @compiled

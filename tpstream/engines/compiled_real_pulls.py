@@ -175,12 +175,12 @@ def start_pull(memory: RealMemory, cursor: Ints, round: int, arm: int, row: int)
     staged = memory.forms.size > 0
     if staged:
         take_draws(memory, slot, round, arm, row)
-    latest = 0.0
+    latest, near = 0.0, round - 1
     for part in range(span):
         due = time + (memory.offsets[0, 0, part] if one else memory.offsets[arm, row, part])
         if staged:
             due = pass_stages(memory, slot, part, 0, due)
-        enter(memory.agenda, round - 1, due, slot, part + 1)
+        near = enter(memory.agenda, near, due, slot, part + 1)
         latest = max(latest, due)
     if memory.lone:
         give_services(memory, slot, arm, row)
@@ -189,7 +189,7 @@ def start_pull(memory: RealMemory, cursor: Ints, round: int, arm: int, row: int)
     ends = memory.resources.size > 0 and memory.window < np.inf
     memory.waiting[slot] = time + memory.window < latest or ends or memory.reveal != ALL
     if memory.waiting[slot]:
-        enter(memory.agenda, round - 1, time + memory.window, slot, span + 1)
+        enter(memory.agenda, near, time + memory.window, slot, span + 1)
     return int(slot)
 
 
