@@ -30,9 +30,9 @@ from parity import (
 from worlds import PlainArm, table_world, world_of
 
 from tpstream import Scenario
-from tpstream.engines import compiled_real_agenda, compiled_real_pulls
+from tpstream.engines import compiled_real_agenda, compiled_real_next
 from tpstream.model.world import World
-from tpstream.policies import POLICIES, loader
+from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
 
@@ -121,7 +121,7 @@ def test_engines_agree_however_lists_are_sorted(far: int, data: st.DataObject) -
     """The same where all lists are dealt to buckets, and nearly all entries that are out of order go on the heap."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_real_agenda, "FEW", 0)
-        patch.setattr(loader._load_shared(compiled_real_pulls), "FAR", far)
+        patch.setattr(compiled_real_next, "FAR", far)
         assert different_call(Case(data.draw(real_worlds()), WRITING["all"], GroupParameters())) is None
 
 
