@@ -7,7 +7,7 @@ from parity import case_of, lab_worlds, losing_worlds, real_worlds, run_simpy, t
 from tpstream.model.world import World
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(real_worlds() | real_worlds() | timed_worlds() | lab_worlds() | losing_worlds())
 def test_events_are_those_of_a_literal_simulation(world: World) -> None:
     """Every event of a random world is the same: stages in any order, queues, windows, losses, hidden feedback."""
