@@ -17,6 +17,7 @@ from parity import (
     different_call,
     different_row,
     first_difference,
+    lab_worlds,
     long_worlds,
     losing_worlds,
     real_worlds,
@@ -29,6 +30,7 @@ from parity import (
 from worlds import PlainArm, table_world, world_of
 
 from tpstream import Scenario
+from tpstream.engines import compiled_real_agenda, compiled_real_next
 from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.policies.base import GroupParameters
@@ -102,13 +104,25 @@ def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject
 
 @pytest.mark.slow
 @settings(max_examples=AT_REAL_TIMES)
-@given(real_worlds())
+@given(real_worlds() | real_worlds() | real_worlds() | lab_worlds())
 def test_engines_agree_at_real_times(world: World) -> None:
     """Every event, every call of a policy and its replay are the same in both engines, with stages in any order.
 
     Most of these worlds have many things that happen at the same time: who is served first is part of the contract.
     """
     assert different_call(Case(world, WRITING["all"], GroupParameters())) is None
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="would compile all loops anew")
+@pytest.mark.parametrize("far", [0, 1])
+@settings(max_examples=20)
+@given(data=SEVERAL)
+def test_engines_agree_however_lists_are_sorted(far: int, data: st.DataObject) -> None:
+    """The same where all lists are dealt to buckets, and nearly all entries that are out of order go on the heap."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_real_agenda, "FEW", 0)
+        patch.setattr(compiled_real_next, "FAR", far)
+        assert different_call(Case(data.draw(real_worlds()), WRITING["all"], GroupParameters())) is None
 
 
 @pytest.mark.slow

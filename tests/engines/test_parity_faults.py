@@ -26,6 +26,7 @@ from tpstream.engines import (
     compiled_plain_loop,
     compiled_real,
     compiled_real_loop,
+    compiled_real_next,
     compiled_real_pulls,
 )
 from tpstream.model.world import Purpose, open_stream
@@ -211,14 +212,32 @@ FAULTS = {
     "real times: the end before the last deliveries": (
         compiled_real_pulls,
         "real uniform",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until and memory.heap.time[0] != memory.times[-1]:",
+        "        if not is_before(memory, cursor, until):\n",
+        "        if not is_before(memory, cursor, until) or look(memory, cursor)[0] == memory.times[-1]:\n",
     ),
     "real times: parts join a queue before others leave it": (
-        compiled_real_pulls,
+        compiled_real_next,
         "real uniform",
         "LEAVES, JOINS, DELIVERED = 0, 2**56, 2**57",
         "LEAVES, JOINS, DELIVERED = 2**55, 0, 2**57",
+    ),
+    "real times: what is due between two decisions by pull, not by time": (
+        compiled_real_next,
+        "real uniform",
+        "    while place > 0 and comes_later(memory, place - 1, time, entry):\n",
+        "    while place > 0 and place < 0:\n",
+    ),
+    "real times: at one time parts join a queue between others that are delivered": (
+        compiled_real_next,
+        "lab uniform",
+        "    if memory.resources.size == 0:\n        return False\n",
+        "    if memory.resources.size >= 0:\n        return False\n",
+    ),
+    "real times: what comes out of a queue before what was known at the pull": (
+        compiled_real_next,
+        "real uniform",
+        "    return comes_before(memory.heap.time[0], memory.heap.rank[0], agenda.moment[numbers[NEXT]], rank)\n",
+        "    return memory.heap.time[0] <= agenda.moment[numbers[NEXT]]\n",
     ),
     "real times: the last who waits is served first": (
         compiled_real_pulls,
@@ -235,8 +254,14 @@ FAULTS = {
     "real times: service times of a lone queue for lost parts, too": (
         compiled_real_pulls,
         "lab uniform",
-        "            if not memory.lost[slot, part]:\n                memory.services",
-        "            if True:\n                memory.services",
+        "        if not memory.lost[slot, part]:\n            memory.services",
+        "        if True:\n            memory.services",
+    ),
+    "real times: service times of a lone queue by part, though some overtake others": (
+        compiled_real_pulls,
+        "lab uniform",
+        "    return bool(due < other_due or (due == other_due and part < other))\n",
+        "    return part < other\n",
     ),
     "real times: a loss is known without the calendars after a queue": (
         compiled_real_pulls,
@@ -259,8 +284,8 @@ FAULTS = {
     "real times: nothing drained": (
         compiled_real_pulls,
         "real uniform",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < until:",
-        "while cursor[SIZE] > 0 and memory.heap.time[0] < min(until, memory.times[-1]):",
+        "        if not is_before(memory, cursor, until):\n",
+        "        if not is_before(memory, cursor, min(until, memory.times[-1])):\n",
     ),
     "hidden feedback: all events are told": (
         compiled_real_loop,
@@ -322,6 +347,9 @@ def test_planted_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytes
     assert search(5) is None  # and all loops are loaded as they are
     monkeypatch.setenv("TPSTREAM_CACHE", str(tmp_path))  # faulty code stays out of the user's cache
     faulty = plant(source, old, new, tmp_path)
+    if source is compiled_real_next:
+        monkeypatch.setitem(sys.modules, source.__name__, faulty)
+        source, faulty = compiled_real_pulls, plant(compiled_real_pulls, "", "", tmp_path)
     if source is compiled_real_pulls:
         shared, faulty = faulty, plant(compiled_real_loop, "", "", tmp_path)
         monkeypatch.setattr(faulty, "SHARED", shared)

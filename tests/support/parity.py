@@ -298,10 +298,11 @@ def real_worlds(draw: st.DrawFn, reveals: Sequence[str] = ("all", "positive", "p
 
 @st.composite
 def lab_worlds(draw: st.DrawFn) -> World:
-    """Worlds with a lone queue for parts of which many are lost before it, some with reports and defaults."""
+    """Worlds with a lone queue for parts of which many are lost before it, or overtake others; some with defaults."""
     missing, lab = {"kind": "missing", "p": 0.4}, {"kind": "lab-queue", "resource": "lab", "mean": 0.5}
     reports = draw(st.sampled_from([[{"kind": "reporting", "every": 3}], []]))
-    keys = draw(scenario_keys()) | {"delays": [missing, lab, *reports], "resources": {"lab": 2}, "drain": True}
+    lags = [{"kind": "uniform", "high": 4, "whole": draw(st.booleans())}] if draw(st.booleans()) else []
+    keys = draw(scenario_keys()) | {"delays": [missing, *lags, lab, *reports], "resources": {"lab": 2}, "drain": True}
     if draw(st.booleans()):
         keys |= {"window": draw(st.integers(3, 12)), "default_reward": 0.0}
     scenario = Scenario(**keys)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tpstream.engines import compiled_real_pulls
 from tpstream.engines.compiled_general_loop import LAST, PENDING, ROUND, SHOWN, SLOTS, WRITTEN
-from tpstream.engines.compiled_real_memory import SIZE, SPARE, RealMemory
+from tpstream.engines.compiled_real_memory import RealMemory
 from tpstream.engines.compiled_real_pulls import (
     DONE,
     FLUSH,
@@ -97,7 +97,7 @@ def lacks_room(memory: RealMemory, columns: EventColumns, cursor: Ints) -> int:
     """Look whether a pull can be made; returns DONE if it can, else what is used up: FLUSH or ROOM."""
     if columns.kind.size == cursor[WRITTEN] or (memory.rows > 0 and cursor[SHOWN] == memory.rows):
         return FLUSH
-    return ROOM if cursor[SLOTS] == 0 or memory.heap.time.size - cursor[SIZE] < SPARE else DONE
+    return ROOM if cursor[SLOTS] == 0 else DONE
 
 
 @compiled

@@ -1,7 +1,10 @@
-"""What the compiled loop at real-valued times remembers, and its heap: what happens next, by time and then by rank."""
+"""What the compiled loop at real-valued times remembers, and its heap: entries in order of time, and then of rank."""
 
 from typing import NamedTuple
 
+import numpy as np
+
+from tpstream.engines.compiled_real_agenda import Agenda
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.numba_support import compiled, compiled_loop
 from tpstream.timing.calendar_tables import CalendarTable
@@ -13,7 +16,7 @@ SPARE = 4
 
 
 class Heap(NamedTuple):
-    """What happens next: the entries of a binary heap, each with its time, its rank and the slot of its pull."""
+    """The entries of a binary heap, each with its time, its rank and the slot of its pull."""
 
     time: Floats
     rank: Ints
@@ -71,18 +74,16 @@ class RealMemory(NamedTuple):
     first: Ints
     last: Ints
     pulls: Ints
-    """For each slot: the pull's number, its arm, its time, its unsettled parts, the next part in `order`."""
+    """For each slot: the pull's number, its arm, its time, its unsettled parts."""
     arms: Ints
     pulled: Floats
     left: Ints
-    turn: Ints
     closed: Bools
     """For each slot: whether it is closed, whether the end of its window is on the heap, what it was credited with."""
     waiting: Bools
     credited: Floats
     rewards: Floats
-    """For each slot and part: what it pays, when it reaches the first queue or is delivered, the order of these."""
-    due: Floats
+    """For each slot and part: what it pays; for a lone queue, the order in which parts get there."""
     order: Ints
     lost: Bools
     """For each slot and part: whether it is lost, whether it was credited, its next stage, who waits after it."""
@@ -97,7 +98,13 @@ class RealMemory(NamedTuple):
     """A stack of free slots."""
     here: Ints
     """The parts of one pull that are due at one time."""
+    agenda: Agenda
     heap: Heap
+
+
+def make_heap(entries: int) -> Heap:
+    """An empty heap with room for so many entries."""
+    return Heap(np.zeros(entries), np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64))
 
 
 @compiled_loop
@@ -114,17 +121,12 @@ def put(heap: Heap, cursor: Ints, time: float, rank: int, slot: int) -> None:
     set_entry(heap, place, time, rank, slot)
 
 
-@compiled
-def remove_top(heap: Heap, cursor: Ints) -> None:
-    """Remove the first entry of the heap."""
-    last = cursor[SIZE] - 1
-    cursor[SIZE] = last
-    sink(heap, last, heap.time[last], heap.rank[last], heap.slot[last])
-
-
 @compiled_loop
-def sink(heap: Heap, size: int, time: float, rank: int, slot: int) -> None:
-    """Put an entry in the place of the first one, and move it down to where it belongs."""
+def remove_top(heap: Heap, cursor: Ints) -> None:
+    """Remove the first entry of the heap: the last one takes its place and moves down to where it belongs."""
+    size = cursor[SIZE] - 1
+    cursor[SIZE] = size
+    time, rank, slot = heap.time[size], heap.rank[size], heap.slot[size]
     place = 0
     while 2 * place + 1 < size:
         below = 2 * place + 1

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from tpstream.engines import compiled_general_loop as shared
-from tpstream.engines.compiled_general import SLOTS_AT_FIRST
-from tpstream.engines.compiled_real_memory import SIZE, SPARE, Heap, RealMemory
+from tpstream.engines.compiled_real_agenda import BY_ENTRY, TO_SORT, make_agenda
+from tpstream.engines.compiled_real_memory import RealMemory, make_heap
 from tpstream.engines.compiled_real_pulls import CALENDAR, MOVES, QUEUE
 from tpstream.engines.draws import DrawsReader, put_block
 from tpstream.model.arrays import Floats, Ints
@@ -22,10 +22,12 @@ from tpstream.timing.pipeline import Calendars, due_decisions, make_stages
 
 FORMS = {"moves": MOVES, "reported": CALENDAR, "queue": QUEUE}
 BY_SLOT = (
-    *("pulls", "arms", "pulled", "left", "turn", "closed", "waiting", "credited", "rewards", "due", "order"),
+    *("pulls", "arms", "pulled", "left", "closed", "waiting", "credited", "rewards", "order"),
     *("lost", "paid", "stage", "behind", "lags", "limits", "services", "vacant"),
 )
 """Fields of the memory that have a row for each slot."""
+SORTED_AT_FIRST = 256
+"""Room for so many entries that are sorted, and for so many on the heap."""
 
 
 def stages_of(timing: Timing) -> tuple[Stage, ...]:
@@ -63,7 +65,7 @@ class RealRoom:
         names, opening = list(timing.resources), cast("dict[str, Any]", timing.opening)
         sampled = timing.delays or timing.visit_spread
         times, self._sites = due_decisions(self._world)
-        entries = 2 * min(problem.horizon, SLOTS_AT_FIRST) + SPARE
+        times = np.require(times, np.float64, ("C", "A", "W"))  # of one type in compiled code
         return RealMemory(
             times=times,
             end=np.inf if self._world.drain else float(np.nextafter(times[-1], np.inf)),
@@ -96,16 +98,18 @@ class RealRoom:
             last=np.full(len(names), -1),
             **self._make_slots(span, len(moves), len(queues)),
             here=np.zeros(span, dtype=np.int64),
-            heap=Heap(np.zeros(entries), np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)),
+            agenda=make_agenda(times, span, SORTED_AT_FIRST),
+            heap=make_heap(SORTED_AT_FIRST),
         )
 
     @staticmethod
     def _make_slots(span: int, moves: int, queues: int) -> dict[str, Any]:
         """The fields of the memory that have a row for each slot, without rows."""
         shapes: dict[str, tuple[int, ...]] = dict.fromkeys(BY_SLOT, ())
-        shapes |= dict.fromkeys(("rewards", "due", "order", "lost", "paid", "stage", "behind"), (span,))
+        shapes |= dict.fromkeys(("rewards", "lost", "paid"), (span,))
+        shapes |= dict.fromkeys(("order", "stage", "behind"), (span if queues else 0,))
         shapes |= {"lags": (moves, span), "limits": (moves, span), "services": (queues, span)}
-        floats = {"pulled", "credited", "rewards", "due", "lags", "limits", "services"}
+        floats = {"pulled", "credited", "rewards", "lags", "limits", "services"}
         flags = {"closed", "waiting", "lost", "paid"}
         types = {name: np.float64 if name in floats else np.bool_ if name in flags else np.int64 for name in shapes}
         return {name: np.zeros((0, *shape), dtype=types[name]) for name, shape in shapes.items()}
@@ -123,19 +127,24 @@ class RealRoom:
             memory.block_services[arm, first:] = block.later.services.swapaxes(0, 1)
 
     def _make_room(self) -> None:
-        """Add slots for open pulls, or room on the heap, whatever is used up."""
+        """Add slots for open pulls, or room to sort and on the heap, whatever is used up."""
         memory, cursor = self._memory, self._cursor
         if cursor[shared.SLOTS] == 0:
             self._add_slots(len(memory.pulls))
-        if len(memory.heap.time) - cursor[SIZE] < SPARE:
-            more = len(memory.heap.time)
-            self._memory = self._memory._replace(heap=Heap(*(longer(rows, more) for rows in memory.heap)))
+        else:
+            more = len(memory.agenda.ready)
+            rows = {name: longer(getattr(memory.agenda, name), more) for name in TO_SORT}
+            heap = type(memory.heap)(*(longer(entries, more) for entries in memory.heap))
+            self._memory = memory._replace(agenda=memory.agenda._replace(**rows), heap=heap)
 
     def _add_slots(self, more: int) -> None:
         """Room for more open pulls."""
         memory, cursor = self._memory, self._cursor
         count = len(memory.pulls)
-        self._memory = memory._replace(**{name: longer(getattr(memory, name), more) for name in BY_SLOT})
+        agenda, entries = memory.agenda, more << memory.agenda.bits
+        agenda = agenda._replace(**{name: longer(getattr(agenda, name), entries) for name in BY_ENTRY})
+        slots = {name: longer(getattr(memory, name), more) for name in BY_SLOT}
+        self._memory = memory._replace(**slots, agenda=agenda)
         free = cursor[shared.SLOTS]
         self._memory.vacant[free : free + more] = np.arange(count, count + more)
         cursor[shared.SLOTS] += more

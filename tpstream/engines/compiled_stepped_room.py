@@ -38,7 +38,6 @@ class SteppedRoom(RealRoom):
         self._cursor[[ROUND, PENDING]] = 1, -1
         self._total = np.zeros(1)
         self._memory: Any = self._make_memory()
-        self._memory = self._memory._replace(times=np.require(self._memory.times, np.float64, ("C", "A", "W")))
         self._plain = self._make_plain()
         if not world.timing.plain:
             self._add_slots(min(world.problem.horizon, SLOTS_AT_FIRST))

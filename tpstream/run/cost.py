@@ -95,7 +95,7 @@ def _run_bytes(work: Work, options: RunOptions) -> int:
     events = options.log is not None or bool(options.sinks) or options.measurer is not None
     hearing = [one for one in work.choices if events or not timing.plain or _hears_parts(one)]
     opened = _open_pulls(scenario, timing) * span * (FLOAT if timing.plain else OPEN + timing.bytes_per_part)
-    times = 0 if timing.arrivals.regular else scenario.horizon * FLOAT * 2 * policies
+    times = 0 if timing.arrivals.regular else scenario.horizon * FLOAT * 3 * policies
     kept = policies > 1  # draws are kept until the last policy took them
     return blocks * (policies + kept) + opened * len(hearing) + times
 
