@@ -1,7 +1,6 @@
 """The aggregate of a page equals slow, literal sums over the events of a log, however these come."""
 
 import itertools
-import re
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from tpstream.model.events import KIND_NAMES, Events, Kind
 from tpstream.view.aggregate import NEEDED, Aggregate
 from tpstream.view.axis import Axis, merge_pairs
 from tpstream.view.closed import ClosedPulls
-from tpstream.view.pages import read_file
 from tpstream.view.pulls import EXTREMES, choose, read_parts
 
 WORLDS = {"regular": {}, **ASYNCHRONOUS}
@@ -282,11 +280,3 @@ def test_parts_are_those_of_the_log(log: Log) -> None:
         assert found.open[place] == (before == "pull").sum() - (before == "closed").sum()
         assert found.indices is not None
         np.testing.assert_array_equal(found.indices[place], frame.loc[at, "indices"])
-
-
-def test_the_pages_script_knows_the_numbers_of_kinds() -> None:
-    """The script of a page calls kinds of events by the numbers that they have in logs."""
-    listed = re.search(r"const KIND = \{(.*?)\}", read_file("data.js"))
-    assert listed is not None
-    numbers = {name: int(number) for name, number in re.findall(r"(\w+): (\d+)", listed[1])}
-    assert numbers == {name: int(Kind[name.upper()]) for name in ("partial", "closed", "late", "dropped")}

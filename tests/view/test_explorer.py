@@ -25,6 +25,7 @@ from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.view.explorer import MOST_LOGS, view
 from tpstream.view.follow import FollowedLog
+from tpstream.view.pages import read_file
 
 __all__ = ["tpstream"]
 
@@ -285,6 +286,15 @@ def test_looks_are_told_in_words_and_numbers(tmp_path: Path) -> None:
     broken = events.columns() | {"part": np.where(events.kind == Kind.STOPPED, 9, events.part)}
     with pytest.raises(LogError, match="part 9; reasons are 1 to 5"):
         view([written(tmp_path / "broken.jsonl", Events(**broken), log.header)])
+
+
+def test_the_script_knows_the_numbers_of_kinds() -> None:
+    """The page's script calls kinds of events by the numbers that they have in logs."""
+    listed = re.search(r"const KIND = \{(.*?)\}", read_file("data.js"))
+    assert listed is not None
+    numbers = dict(re.findall(r"(\w+): (\d+)", listed[1]))
+    assert numbers == {kind.name.lower(): str(int(kind)) for kind in Kind if kind.name.lower() in numbers}
+    assert len(numbers) == 4
 
 
 def test_a_page_shows_a_limited_number_of_logs(path: Path) -> None:
