@@ -9,7 +9,7 @@ from studies import ASYNCHRONOUS, KEYS
 
 from tpstream import Scenario, simulate
 from tpstream.log.sinks import MemorySink
-from tpstream.model.events import CLOSED, PARTIAL, PULL, Events
+from tpstream.model.events import CLOSED, LOOK, PARTIAL, PULL, Events
 from tpstream.run.loop import make_header
 from tpstream.view.aggregate import Aggregate
 from tpstream.view.sampling import LENGTH, MOST_SAVED, OVERHEAD, Budget, SampledRun
@@ -91,6 +91,17 @@ def test_allocation_is_that_of_all_pulls(events: Events) -> None:
     assert run.text() is not None
     expected = np.bincount(events.arm[events.kind == PULL], minlength=3)
     assert run.aggregate.counts[..., PULL].sum(axis=0) == pytest.approx(expected)
+
+
+def test_looks_alone_cost_nothing(events: Events) -> None:
+    """A trial of which no pull is sampled makes neither header nor aggregate; once there is one, it has the looks."""
+    run = sampled_run(Budget())
+    look = {"time": [30.0], "kind": [LOOK], "pull": [1], "arm": [0], "part": [0], "value": [7.0]}
+    run.take({name: np.array(rows) for name, rows in look.items()})
+    assert not {"header", "aggregate"} & vars(run).keys()
+    feed(run, events, [(1, 400)])
+    assert run.text() is not None
+    assert run.aggregate.looks == [(30.0, LOOK, 1, 0, 0, 7.0)]
 
 
 def test_no_more_is_spent_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Bools, Floats, Ints
 from tpstream.model.display import counted
-from tpstream.model.events import CLOSED, COLUMN, PULL, Columns, about_pulls
-from tpstream.view.aggregate import COARSE, NEEDED, Aggregate
+from tpstream.model.events import CLOSED, COLUMN, PULL, Columns, about_looks, about_pulls
+from tpstream.view.aggregate import COARSE, LOOK_COLUMNS, NEEDED, Aggregate
 from tpstream.view.content import live_text
 from tpstream.view.pulls import KeptParts
 from tpstream.view.words import first_difference, header_facts, parting
@@ -30,7 +30,7 @@ LENGTH = 32
 """Pulls of a stretch, if not all pulls can be afforded."""
 STRETCHES = 512
 """Most stretches of a run; more cannot be seen."""
-ENOUGH = 20
+ENOUGH = 10
 """Stretches that a run must get to be shown at all, if it is short."""
 SHORT = 1.0
 """Seconds after which a run is not short: then it is sampled with what can be afforded, and before that only if it is
@@ -154,6 +154,8 @@ class SampledRun:
         self._trace: list[tuple[int, Ints]] = [(0, self.totals.copy())]
         """The round and the totals at some moments."""
         self._kept = KeptParts()
+        self._looks: list[Columns] = []
+        """The events about looks that are not in the aggregate yet."""
         self._stretches: list[Stretch] = []
         self._open: list[Stretch] = []
         self._gaps = False
@@ -246,7 +248,11 @@ class SampledRun:
 
     def take(self, columns: Columns) -> None:
         """Add the events of sampled pulls among these, which are the next ones of the run."""
-        self.aggregate.note_looks(columns)
+        looks = about_looks(columns["kind"])
+        if looks.any():  # the header and the aggregate cost too much for a run of which no pull is sampled
+            self._looks.append({name: columns[name][looks] for name in LOOK_COLUMNS})
+        if not self._open:
+            return
         columns = about_pulls(columns)
         for one in self._open:
             place = columns["pull"] - one.first
@@ -270,6 +276,8 @@ class SampledRun:
         """
         if not self.events:
             return None
+        while self._looks:
+            self.aggregate.note_looks(self._looks.pop(0))
         if not self.complete:
             self._put_exact_counts()
         return live_text(

@@ -47,11 +47,12 @@ function estimateTable(told) {
 function buildLive() {
   const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" });
   const status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
+  const later = element("p", { class: "note", hidden: "" }, "Figures follow when enough of a run is known; with short runs that may take half a minute, so that the page does not slow them down.");
   const stop = element("button", { type: "button", id: "stop", hidden: "", onclick: () => {
     stop.disabled = true;
     fetch("/stop", { method: "POST", headers: { "X-Token": live.token }, body: "" }).catch(() => {});
   } }, "Stop");
-  byId("title").parentElement.insertBefore(element("div", { id: "live" }, element("div", { class: "row" }, status, stop), bar, words, table), byId("about"));
+  byId("title").parentElement.insertBefore(element("div", { id: "live" }, element("div", { class: "row" }, status, stop), bar, words, table, later), byId("about"));
   document.querySelector("footer").textContent = "Made by tpstream. This page talks to the command that printed its address, and to nobody else.";
   return (told) => {
     live.ended = told.status !== "running";
@@ -62,6 +63,7 @@ function buildLive() {
     words.textContent = told.total === null && !told.done ? "" : progressText(told);
     stop.hidden = live.ended || told.follows;
     stop.disabled = told.stopping;
+    later.hidden = live.logs.size > 0 || live.ended || told.follows;
     if (told.runs.length || told.estimates.length) table.replaceChildren(fillTable(estimateTable(told)));
     document.documentElement.dataset.status = told.status;
   };
