@@ -278,6 +278,24 @@ def test_a_batch_is_answered_in_order_and_a_refusal_stops_nothing(tmp_path: Path
         assert kinds(decider) == ["pull", "closed", "pull"]
 
 
+@pytest.mark.parametrize(
+    ("options", "word", "seconds"),
+    [
+        ({"clock": "server"}, "second", 1.0),
+        ({"unit": "60s"}, "minute", 60.0),
+        ({"unit": 86_400}, "day", 86_400.0),
+        ({"unit": "30d"}, "period", 2_592_000.0),
+        ({"window": "90d"}, "period", 2_592_000.0),
+        ({}, None, None),
+    ],
+)
+def test_a_unit_has_a_name(tmp_path: Path, options: Any, word: str | None, seconds: float | None) -> None:
+    """By which pages and answers call it: a common one, or that of a period; on a caller's clock none may be said."""
+    with shop(tmp_path, **options) as decider:
+        assert decider.header.decider is not None
+        assert (decider.header.time_unit, decider.header.decider.unit_seconds) == (word, seconds)
+
+
 def test_the_servers_clock_never_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Times are those of arrival since the log was opened; the caller's own time is kept beside, and none is ahead."""
     from tpstream.serve import clock  # noqa: PLC0415

@@ -188,6 +188,11 @@ def test_the_description(service: Server) -> None:
             )
     statuses = described["paths"]["/{experiment}/deliver"]["post"]["responses"].keys()
     assert {f"{int(status)}" for status in STATUS.values()} | {"200", "207", "405", "408", "415", "431"} <= statuses
+    values = described["components"]["schemas"]
+    for name, path in (("Decide", "decide"), ("Deliver", "deliver")):
+        body = described["paths"][f"/{{experiment}}/{path}"]["post"]["requestBody"]["content"]["application/json"]
+        assert body["example"].keys() <= values[name]["properties"].keys()
+        assert set(values[name]["required"]) <= body["example"].keys()
     page = ask(service, "GET", "/docs")[1]
     assert all(path in page for path in described["paths"])
 

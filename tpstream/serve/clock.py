@@ -13,6 +13,8 @@ from tpstream.model.units import MICROSECONDS
 
 SECOND = 1_000_000
 """Microseconds of a second."""
+PERIOD = "period"
+"""What a unit is called whose length has no name."""
 DIGITS = 9
 """Decimals to which windows are compared with whole units."""
 
@@ -41,7 +43,7 @@ def find_lengths(span: int, window: float | str | None, unit: float | str | None
         length = _seconds("window", window)
         if seconds is None:
             seconds = length / span
-            name = next((word for word, size in MICROSECONDS.items() if size == seconds * SECOND), None)
+            name = _word(seconds)
         window = length / seconds
     if window is None and silence == "zero":
         window = float(span)
@@ -62,10 +64,16 @@ def _unit(unit: float | str | None) -> tuple[str | None, float | None]:
     if isinstance(unit, str):
         if unit in MICROSECONDS:
             return unit, MICROSECONDS[unit] / SECOND
-        return None, _seconds("unit", unit)
+        seconds = _seconds("unit", unit)
+        return _word(seconds), seconds
     if not (isfinite(unit) and unit > 0):
         raise DeciderError(f"unit: {unit} is no length; give seconds, a word such as day, or a duration such as 60s")
-    return None, float(unit)
+    return _word(unit), float(unit)
+
+
+def _word(seconds: float) -> str:
+    """What a unit of that length is called."""
+    return next((word for word, size in MICROSECONDS.items() if size == seconds * SECOND), PERIOD)
 
 
 def _seconds(name: str, text: str) -> float:

@@ -75,7 +75,7 @@ class NewLog:
             payments=payments,
             window=lengths.window,
             origin=origin_now() if self.clock == "server" else None,
-            time_unit=lengths.unit,
+            time_unit=lengths.unit or ("second" if self.clock == "server" else None),
             currency=self.currency,
             decider=DeciderSettings(
                 identity=secrets.token_hex(16),

@@ -53,6 +53,8 @@ def openapi() -> dict[str, Any]:
     """The description, as a tree for JSON."""
     kinds = (Decide, Deliver, Lost, Close, Decision, Receipt, Error)
     references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    for kind in (Decide, Deliver):  # where nothing else is meant, they need not say what they are
+        components[kind.__name__]["required"].remove("type")
     of = dict(zip((kind.__name__ for kind in kinds), references, strict=True))
     delivery = {"oneOf": [of["Deliver"], of["Lost"], of["Close"]]}
     answer = {"oneOf": [of["Receipt"], of["Error"]]}
@@ -123,7 +125,12 @@ def api_page() -> str:
         for name, schema in described["components"]["schemas"].items()
     ]
     return make_page(
-        "api.html", title="API of tpstream", paths=rows, values=values, refusals={"207": SOME_REFUSED, **REFUSALS}
+        "api.html",
+        styles=["api.css"],
+        title="API of tpstream",
+        paths=rows,
+        values=values,
+        refusals={"207": SOME_REFUSED, **REFUSALS},
     ).text
 
 
