@@ -7,12 +7,12 @@ would have to be moved far goes on the heap instead, where what comes out of que
 longer than a heap would, and mostly a few comparisons for an entry.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpstream.model.arrays import Floats, Ints
-from tpstream.model.numba_support import compiled
+from tpstream.model.numba_support import compiled, compiled_within
 
 LISTS, NEXT, READY = range(3)
 """Places of an agenda's numbers: how many lists were sorted, the next of the sorted entries, and their number."""
@@ -59,7 +59,9 @@ def make_agenda(times: Floats, span: int, sorted_at_first: int) -> Agenda:
     """An agenda without room for entries, for decisions at these times."""
     sizes = dict.fromkeys(BY_ENTRY, 0) | dict.fromkeys(TO_SORT, sorted_at_first)
     floats = {"time", "moment"}
-    rows = {name: np.zeros(sizes[name], dtype=np.float64 if name in floats else np.int64) for name in sizes}
+    rows: dict[str, Any] = {
+        name: np.zeros(sizes[name], dtype=np.float64 if name in floats else np.int64) for name in sizes
+    }
     length = float(times[-1] - times[0])
     return Agenda(
         edges=times,
@@ -72,7 +74,7 @@ def make_agenda(times: Floats, span: int, sorted_at_first: int) -> Agenda:
     )
 
 
-@compiled
+@compiled_within
 def enter(agenda: Agenda, near: int, time: float, slot: int, place: int) -> int:
     """Add an entry to its list, which is looked for from the list `near` on; returns the number of its list."""
     number = find_list(agenda.edges, guess_list(agenda, near, time), time)
@@ -121,7 +123,7 @@ def find_list(edges: Floats, near: int, time: float) -> int:
     return low
 
 
-@compiled
+@compiled_within
 def take_list(agenda: Agenda, number: int) -> None:
     """Put the entries of a list, roughly in order of time, to `dealt`."""
     count, entry = agenda.sizes[number], agenda.last[number]

@@ -11,7 +11,7 @@ none, and when the window ends. What comes out of queues is on the heap. The nex
 from tpstream.engines.compiled_real_agenda import FAR, LISTS, NEXT, READY, take_list
 from tpstream.engines.compiled_real_memory import SIZE, SPARE, RealMemory, comes_before, put, remove_top
 from tpstream.model.arrays import Ints
-from tpstream.model.numba_support import compiled
+from tpstream.model.numba_support import compiled, compiled_within
 
 LEAVES, JOINS, DELIVERED = 0, 2**56, 2**57
 """What a rank begins with; the rest is pull * (span + 2) + place. The place is the part, or span + 1 for the end of the
@@ -39,7 +39,7 @@ def sort_lists(memory: RealMemory, cursor: Ints, until: float) -> bool:
     return True
 
 
-@compiled
+@compiled_within
 def insert(memory: RealMemory, cursor: Ints, entry: int) -> None:
     """Put an entry before those of the sorted ones that come later, or on the heap if these are too many."""
     agenda, numbers = memory.agenda, memory.agenda.numbers
@@ -91,24 +91,27 @@ def is_on_heap(memory: RealMemory, cursor: Ints) -> bool:
     return comes_before(memory.heap.time[0], memory.heap.rank[0], agenda.moment[numbers[NEXT]], rank)
 
 
-@compiled
-def look(memory: RealMemory, cursor: Ints) -> tuple[float, int, int, int]:
-    """The time of what happens next, whether a part LEAVES, JOINS or is DELIVERED, its slot and its place."""
+@compiled_within
+def look(memory: RealMemory, cursor: Ints) -> tuple[float, int, int, int, bool]:
+    """What happens next: its time, whether a part LEAVES, JOINS or is DELIVERED, its slot, its place.
+
+    And whether it is on the heap, and not on the agenda.
+    """
     agenda, numbers = memory.agenda, memory.agenda.numbers
     if is_on_heap(memory, cursor):
         rank = memory.heap.rank[0]
         form = DELIVERED if rank >= DELIVERED else JOINS if rank >= JOINS else LEAVES
-        return memory.heap.time[0], form, memory.heap.slot[0], (rank - form) % (memory.rewards.shape[1] + 2)
+        return memory.heap.time[0], form, memory.heap.slot[0], (rank - form) % (memory.rewards.shape[1] + 2), True
     entry = agenda.ready[numbers[NEXT]]
     slot = entry >> agenda.bits
     place = entry - (slot << agenda.bits)
-    return agenda.moment[numbers[NEXT]], form_of(memory, slot, place), slot, place
+    return agenda.moment[numbers[NEXT]], form_of(memory, slot, place), slot, place, False
 
 
 @compiled
-def take(memory: RealMemory, cursor: Ints) -> None:
-    """Take what happens next from the agenda or the heap."""
-    if is_on_heap(memory, cursor):
+def take(memory: RealMemory, cursor: Ints, on_heap: bool) -> None:  # noqa: FBT001 (compiled code has no keywords)
+    """Take what happens next from the heap or the agenda."""
+    if on_heap:
         remove_top(memory.heap, cursor)
     else:
         memory.agenda.numbers[NEXT] += 1

@@ -8,7 +8,7 @@ from tpstream.engines.compiled_real_memory import SIZE, SPARE, RealMemory, put
 from tpstream.engines.compiled_real_next import DELIVERED, JOINS, LEAVES, is_before, look, rank_of, sort_lists, take
 from tpstream.model.arrays import Ints
 from tpstream.model.events import CLOSED, DROPPED, LATE, PARTIAL, EventColumns
-from tpstream.model.numba_support import compiled, compiled_loop
+from tpstream.model.numba_support import compiled, compiled_loop, compiled_within
 from tpstream.model.reveal import ALL, POSITIVE, is_shown
 from tpstream.timing.calendar_times import next_report
 
@@ -34,8 +34,8 @@ def advance(memory: RealMemory, columns: EventColumns, cursor: Ints, until: floa
             return FLUSH
         if memory.heap.time.size - cursor[SIZE] < SPARE:
             return ROOM
-        time, form, slot, place = look(memory, cursor)
-        take(memory, cursor)
+        time, form, slot, place, on_heap = look(memory, cursor)
+        take(memory, cursor, on_heap)
         count, window_ends = 0, 0
         if form == DELIVERED:
             count, window_ends = gather(memory, cursor, time, slot, place)
@@ -161,7 +161,7 @@ def due_of(memory: RealMemory, slot: int, part: int) -> float:
     return float(memory.agenda.time[(slot << memory.agenda.bits) + part + 1])
 
 
-@compiled
+@compiled_within
 def join(memory: RealMemory, cursor: Ints, slot: int, part: int, time: float) -> None:
     """Let a part join its queue, and serve it if a unit of the resource is free."""
     span = memory.rewards.shape[1]
@@ -190,7 +190,7 @@ def serve(memory: RealMemory, cursor: Ints, slot: int, part: int, time: float) -
     put(memory.heap, cursor, time + memory.services[slot, queue, part], LEAVES + code, slot)
 
 
-@compiled
+@compiled_within
 def leave(memory: RealMemory, cursor: Ints, slot: int, part: int, time: float) -> int:
     """Let a part leave its queue, and the first one that waits there be served.
 
@@ -213,7 +213,7 @@ def leave(memory: RealMemory, cursor: Ints, slot: int, part: int, time: float) -
     return 0
 
 
-@compiled
+@compiled_within
 def gather(memory: RealMemory, cursor: Ints, time: float, slot: int, place: int) -> tuple[int, int]:
     """Take all that is delivered of one pull at this time, from this place on.
 
@@ -230,14 +230,14 @@ def gather(memory: RealMemory, cursor: Ints, time: float, slot: int, place: int)
             count += 1
         if not is_before(memory, cursor, np.inf):
             break
-        due, form, owner, place = look(memory, cursor)
+        due, form, owner, place, on_heap = look(memory, cursor)
         if due != time or owner != slot or form != DELIVERED:
             break
-        take(memory, cursor)
+        take(memory, cursor, on_heap)
     return count, window_ends
 
 
-@compiled
+@compiled_within
 def deliver(
     memory: RealMemory, columns: EventColumns, cursor: Ints, slot: int, time: float, count: int, window_ends: int
 ) -> None:
@@ -254,7 +254,7 @@ def deliver(
         cursor[SLOTS] += 1
 
 
-@compiled
+@compiled_within
 def settle(
     memory: RealMemory, columns: EventColumns, cursor: Ints, slot: int, time: float, count: int, closing: int
 ) -> None:
