@@ -104,7 +104,7 @@ function drawScale(panel, axes, most) {
   for (let x = 0; x < width; x++) { ink.fillStyle = `rgb(${shade(x / width, colours.dark).join()})`; ink.fillRect(left + 16 + x, top, 1, 9); }
   ink.fillStyle = colours.quiet; ink.font = "11px system-ui, 'DejaVu Sans', sans-serif"; ink.textBaseline = "middle";
   ink.fillText("0", left + 4, top + 5);
-  ink.fillText(`${cellText(panel.log, most, heatChoice.shows)}${axes.beyond ? " or more" : ""}`, left + 22 + width, top + 5);
+  ink.fillText(`${cellText(panel.log, most, heatChoice.shows)}${axes.beyond ? " or more" : ""}`, left + 22 + width, top + 5, Math.max(panel.width - width - 22, 40));
   ink.beginPath();
   ink.rect(panel.left, panel.top, panel.width, panel.height);
   ink.clip();
