@@ -43,6 +43,7 @@ SMALL = 1 << 18
 """Bytes of a file that is hashed at once: a thread would cost as much."""
 Rows = NDArray[Any]
 NONE = np.empty(0)
+"""The rows of a column that is not read."""
 
 
 @dataclass(frozen=True, eq=False)
