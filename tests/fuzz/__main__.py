@@ -54,10 +54,8 @@ def run_target(name: str, options: argparse.Namespace, seconds: float, before: "
     warm_up(*(LOGS if name == "damage" else {name} & KINDS.keys()))
     wanted = options.cases or (target.short if options.short else target.full) - before.cases
     while found.cases < wanted and found.seconds < seconds:
-        cases, seed = (
-            min(-(-target.full // PARTS), wanted - found.cases),
-            f"{options.seed}/{before.cases + found.cases}",
-        )
+        cases = min(-(-target.full // PARTS), wanted - found.cases)
+        seed = f"{options.seed}/{before.cases + found.cases}"
         found += search_in_parallel(target, cases, seed, seconds=seconds - found.seconds, jobs=options.jobs)
         if options.write:
             write_row(before.with_(found, options.seed))

@@ -42,6 +42,8 @@ CHUNK = 1 << 22
 SMALL = 1 << 18
 """Bytes of a file that is hashed at once: a thread would cost as much."""
 Rows = NDArray[Any]
+NONE = np.empty(0)
+"""The rows of a column that is not read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,18 +259,19 @@ def counted(reader: FormatReader, path: Path, names: Sequence[str]) -> Iterator[
     """
     header, made = reader.header, 0
     for columns in reader.batches(names):
-        of_pulls = columns["kind"] < NO_PULL  # others are of no pull
+        of_pulls = None if columns["kind"].max(initial=0) < NO_PULL else columns["kind"] < NO_PULL  # others are of none
         made += int(np.count_nonzero(columns["kind"] == PULL))
         last = {"arm": len(header.arms) - 1, "part": header.span, "pull": min(made, header.horizon)}
         for name, first in (("arm", 0), ("part", 0), ("pull", 1)):
             rows = columns.get(name)
-            numbers = rows if rows is None or of_pulls.all() else rows[of_pulls]
+            numbers = rows if rows is None or of_pulls is None else rows[of_pulls]
             if numbers is not None and len(numbers) and not first <= numbers.min() <= numbers.max() <= last[name]:
                 article = "an" if name == "arm" else "a"
                 raise LogError(
                     f"{path}: {article} {name} is outside of {first} to {last[name]}; `tpstream check` says where"
                 )
-        if "time" in columns and not (np.abs(columns["time"]) <= LARGEST).all():
+        times = columns.get("time", NONE)
+        if not -LARGEST <= times.min(initial=0) <= times.max(initial=0) <= LARGEST:  # not so if one is NaN
             raise LogError(f"{path}: a time is not between {-LARGEST:g} and {LARGEST:g}; `tpstream check` says where")
         if "value" in columns:
             _check_values(path, columns["kind"], columns["value"])
