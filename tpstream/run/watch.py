@@ -31,7 +31,7 @@ PICTURE_SECONDS = 1.0
 """Seconds between two pictures of the runs, at least."""
 PICTURE_SHARE = 0.004
 """Of the time that runs take, what may be spent on pictures; they come less often if they cost more."""
-WATCH_SECONDS = 0.25
+WATCH_SECONDS = 1.0
 """Seconds between the beginnings of two runs that are watched, at least: a study may have hundreds in a second."""
 PATIENCE = 5.0
 """Seconds in which the page must answer."""
@@ -308,7 +308,7 @@ class LiveLink:
         self._sent = self._pictured = self._began = -np.inf
         self._horizon = 0
         """Of the last run that was watched."""
-        self._chosen: tuple[Problem, int, bool] | None = None
+        self._chosen: tuple[int, Problem, bool] | None = None
         """The last run that was begun, and whether it is watched."""
         self._pause = PICTURE_SECONDS
 
@@ -332,12 +332,12 @@ class LiveLink:
 
     def _chooses(self, world: World) -> bool:
         """Whether the policies of this world's run are watched, which is decided once."""
-        if self._chosen is None or (world.problem, world.run) != self._chosen[:2]:
+        if self._chosen is None or (world.run, world.problem) != self._chosen[:2]:  # comparing problems takes longest
             now, horizon = time.monotonic(), world.problem.horizon
             watched = now - self._began >= WATCH_SECONDS or horizon > self._horizon
             if watched:
                 self._began, self._horizon = now, horizon
-            self._chosen = (world.problem, world.run, watched)
+            self._chosen = (world.run, world.problem, watched)
         return self._chosen[2]
 
     def finished(self, results: Sequence[Mapping[str, Any]]) -> None:
