@@ -37,7 +37,7 @@ def test_an_allocation(tpstream: Command, log: Path, tmp_path: Path) -> None:
         assert text in " ".join(shown.out.split())
     assert figure.stat().st_size > 1000
     page = report.read_text(encoding="utf-8")
-    assert f"tpstream evaluate {log} --allocation A=0.2 --allocation B=0.3 --allocation C=0.5" in page
+    assert f"tpstream evaluate {log} --allocation A=0.2,B=0.3 --allocation C=0.5" in page
     assert "What was found" in page
 
 
