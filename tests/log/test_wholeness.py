@@ -152,14 +152,15 @@ def test_an_index_outside_of_the_dictionary(tmp_path: Path) -> None:
         read(path)
 
 
-def test_offsets_that_point_outside(tmp_path: Path) -> None:
-    """Lists whose offsets lead beyond their values are refused before anything follows them."""
+@pytest.mark.parametrize("wrong", [(0, 2, 2**30), (0, 2**30, 4), (0, -2, 4), (2**30, 2, 4), (-2, 2, 4), (4, 2, 0)])
+def test_offsets_that_point_outside(tmp_path: Path, wrong: tuple[int, int, int]) -> None:
+    """Lists whose offsets lead beyond their values, or back, are refused before anything follows them."""
     schema = make_schema(make_header(), pa.field("step", pa.int32(), nullable=False))
     lists = pa.array([[1.0, 2.0], [3.0, 4.0]])
     path = arrow_log(tmp_path / "log.arrows", [batch_of(schema, 2, indices=lists)], compression=None)
     data, offsets = path.read_bytes(), struct.pack("<3i", 0, 2, 4)
     assert data.count(offsets) == 1
-    path.write_bytes(data.replace(offsets, struct.pack("<3i", 0, 2, 2**30)))
+    path.write_bytes(data.replace(offsets, struct.pack("<3i", *wrong)))
     with pytest.raises(LogError, match="batch 1 is damaged"):
         read(path)
 

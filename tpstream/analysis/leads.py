@@ -13,7 +13,7 @@ from scipy import stats
 
 from tpstream.analysis.age_tables import AgeTable
 from tpstream.analysis.boundaries import boundaries
-from tpstream.analysis.open_values import estimate
+from tpstream.analysis.open_values import value_errors
 from tpstream.log.schema import Header
 from tpstream.model.arrays import Floats
 
@@ -72,9 +72,7 @@ def _course(table: AgeTable, known: Sequence[int], looks: Floats) -> tuple[dict[
         errors = np.zeros((len(looks), table.arms[arm].count), dtype=np.float32)
         for place, time in enumerate(looks):
             then = table.arms[arm].cut(table.times[arm], float(time), table.whole)
-            found = estimate(then, table.periods)
-            values[arm][place] = found.value
-            errors[place, : then.count] = found.errors
+            values[arm][place], errors[place, : then.count] = value_errors(then, table.periods)
         # In double precision, so that the matrix has no negative eigenvalues.
         blocks = (errors[:, first : first + BLOCK].astype(np.float64) for first in range(0, errors.shape[1], BLOCK))
         covariances[arm] = sum((block @ block.T for block in blocks), np.zeros((len(looks), len(looks))))

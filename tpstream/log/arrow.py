@@ -88,7 +88,7 @@ def open_reader(path: Path) -> FormatReader:
     header = decode_header(path, (schema.metadata or {}).get(HEADER, b""))
     last, end, sha256 = -1, None, None
     for batch, metadata in _read_batches(path, size, ["seq"]):
-        last = int(_seq(batch, last)[-1]) if len(batch) else last
+        last = _last_seq(batch, last) if len(batch) else last
         end, sha256 = read_marker(path, metadata or {})
     if sha256 and not _ends(path, size):
         end = sha256 = None  # the last write was cut off
@@ -204,9 +204,8 @@ def _read_batches(path: Path, size: int, names: Sequence[str]) -> Iterator[tuple
 def validated(batch: Any, path: Path, number: int) -> Any:
     """The batch, if its buffers are what they should be: Arrow trusts them, and would read beyond their ends.
 
-    Optional columns that claim to have no value are passed over, since nothing reads them (`_has_values`). Of a
-    dictionary only the ends of its indices are compared with its length, because Arrow's own way takes several times
-    as long.
+    Optional columns that claim to have no value are passed over, since nothing reads them (`_has_values`). Of
+    dictionaries and lists we compare what points to values with their number, since Arrow takes several times as long.
     """
     try:
         batch.validate()
@@ -215,6 +214,8 @@ def validated(batch: Any, path: Path, number: int) -> Any:
                 continue
             if isinstance(column, pa.DictionaryArray):
                 _validate_dictionary(column)
+            elif isinstance(column, pa.ListArray):
+                _validate_lists(column)
             else:
                 column.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
@@ -226,11 +227,19 @@ def _validate_dictionary(column: Any) -> None:
     """Raise ValueError or what Arrow raises if an index points outside of the dictionary."""
     column.indices.validate(full=True)
     column.dictionary.validate(full=True)
-    ends = pc.min_max(column.indices).as_py()
-    if ends["min"] is None:  # it has no value
-        return
-    if ends["min"] < 0 or ends["max"] >= len(column.dictionary):
-        raise ValueError(f"indices from {ends['min']} to {ends['max']} into {len(column.dictionary)} values")
+    indices = column.indices.drop_null() if column.null_count else column.indices
+    numbers, values = indices.to_numpy(), len(column.dictionary)
+    largest = int(numbers.view(f"u{numbers.itemsize}").max(initial=0))  # as one without a sign, -1 is large, too
+    if len(numbers) and largest >= values:
+        raise ValueError(f"indices from {numbers.min()} to {numbers.max()} into {values} values")
+
+
+def _validate_lists(column: Any) -> None:
+    """Raise ValueError or what Arrow raises if lists do not lie one after the other; the ends were looked at before."""
+    column.values.validate(full=True)
+    ends = column.offsets.to_numpy()
+    if not (ends[1:] >= ends[:-1]).all():
+        raise ValueError("a list ends before it begins")
 
 
 def _damaged(path: Path, number: int, error: Exception) -> LogError:
@@ -256,7 +265,17 @@ def _seq(batch: Any, last: int) -> Ints:
     if "seq" in batch.schema.names:
         numbers: Ints = batch.column("seq").cast(pa.int64()).to_numpy()
         return numbers
-    return np.cumsum(batch.column("step").to_numpy(), dtype=np.int64) + last
+    steps = batch.column("step").to_numpy()
+    if (steps == 1).all():  # several times faster than adding them up
+        return np.arange(last + 1, last + 1 + len(steps))
+    return np.cumsum(steps, dtype=np.int64) + last
+
+
+def _last_seq(batch: Any, last: int) -> int:
+    """The number of the last of a batch's events, which follow event `last`."""
+    if "seq" in batch.schema.names:
+        return int(_seq(batch, last)[-1])
+    return last + int(batch.column("step").to_numpy().sum(dtype=np.int64))
 
 
 def make_schema(header: Header, number: Any) -> Any:
@@ -354,7 +373,9 @@ def _to_numbers(stored: Any, column: Column) -> Any:
     if pa.types.is_signed_integer(stored.type) and column.type is np.int64:
         return stored.to_numpy().astype(np.int64)  # an array that may be written to, at once
     numbers = stored.to_numpy(zero_copy_only=False)
-    return numbers if numbers.dtype == column.type else stored.cast(pa.from_numpy_dtype(column.type)).to_numpy()
+    if numbers.dtype != column.type:
+        numbers = stored.cast(pa.from_numpy_dtype(column.type)).to_numpy()
+    return numbers if numbers.flags.writeable else numbers.copy()
 
 
 def _to_codes(stored: Any) -> Bytes:
@@ -375,12 +396,13 @@ def _to_codes(stored: Any) -> Bytes:
 
 def _from_pulls(stored: Any, kind: Bytes, column: Column, arms: int) -> Any:
     """A row for each pull."""
-    name = column.name
-    if not np.array_equal(stored.is_valid().to_numpy(zero_copy_only=False), kind == PULL):
+    name, pulls = column.name, np.flatnonzero(kind == PULL)
+    rows = stored.take(pa.array(pulls))
+    if rows.null_count or stored.null_count != len(stored) - len(rows):
         raise ValueError(f"{name} are given for some pulls and not for others, or for events that are no pulls")
     if not column.per_arm:
-        return _to_numbers(stored.drop_null(), column)
-    if not pc.all(pc.equal(pc.list_value_length(stored), arms)).as_py():
+        return _to_numbers(rows, column)
+    if not pc.all(pc.equal(pc.list_value_length(rows), arms)).as_py():
         raise ValueError(f"{name} must be one for each of the {arms} arms")
-    numbers = stored.flatten().cast(pa.from_numpy_dtype(column.type))
+    numbers = rows.flatten().cast(pa.from_numpy_dtype(column.type))
     return numbers.to_numpy(zero_copy_only=False).reshape(-1, arms)
