@@ -9,6 +9,7 @@ from command import Command, tpstream
 from studies import small
 
 from tpstream import League, Study, TpstreamError, league
+from tpstream.experiment.findings import league_findings
 from tpstream.experiment.league import WORLDS, default_policies, shipped_worlds
 from tpstream.experiment.standings import best_policy, conclude, final_regrets, judge
 
@@ -185,3 +186,13 @@ def test_parameters_of_a_scenario_count_in_a_league_of_ones_own() -> None:
         (spec,) = [one for one in default_policies(listed=listed) if one in ("tp-ucb-fr", {"kind": "tp-ucb-fr"})]
         chosen = scenario.policy(spec)
         assert (chosen.label, chosen.parameters.model_dump()["groups"]) == ("tp-ucb-fr", groups)
+
+
+def test_what_is_said_of_who_is_first() -> None:
+    """One that is told too much is not taken for a winner, and nobody is called first who is first nowhere."""
+    found = league([small(), small(seed=2, name="other")], ["oracle", "tp-ucb-ew", "delayed-ucb1"], runs=3)
+    said = " ".join(league_findings(found))
+    assert "oracle is told what no real decision maker knows" in said
+    assert "it is first in 2 of 2 worlds" in said
+    assert "first in 0" not in said
+    assert "In 0 of" not in said

@@ -169,18 +169,31 @@ def league_findings(league: League) -> list[str]:
     if len(rows) > 1:
         second = rows[1]
         found.append(_worst_world(second, cells.loc[(second["policy"], second["worst_world"])].to_dict(), "is next"))
-    most = max(int(row["first"]) for row in rows)
-    names = [str(row["policy"]) for row in rows if row["first"] == most]
-    found.append(
-        f"{' and '.join(names)} {'is' if len(names) == 1 else 'are each'} first in {most} of {len(league.studies)} "
-        "worlds, more than any other: no policy loses less there beyond chance."
-    )
-    shared = league.cells().query("rank == 1").groupby("world", sort=False).size()
-    found.append(
-        f"In {int((shared > 1).sum())} of {len(league.studies)} worlds several policies share the first rank: "
-        "they cannot be told apart there."
-    )
-    return [*found, *_left_out(league), *failed]
+    return [*found, *_firsts(league, rows), *_left_out(league), *failed]
+
+
+def _firsts(league: League, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
+    """Which of these policies no other one beats in most worlds, which others are told too much, and what is shared."""
+    worlds, most = len(league.studies), max(int(row["first"]) for row in rows)
+    found = []
+    if most:
+        names = [str(row["policy"]) for row in rows if row["first"] == most]
+        found.append(
+            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are each'} first in {most} of {worlds} worlds, "
+            "more than any other: no policy loses less there beyond chance."
+        )
+    informed = [row for row in league.table().to_dict("records") if is_informed(str(row["policy"])) and row["first"]]
+    found += [
+        f"{row['policy']} is told what no real decision maker knows and is therefore not among those compared; it is "
+        f"first in {row['first']} of {worlds} worlds."
+        for row in informed
+    ]
+    shared = int((league.cells().query("rank == 1").groupby("world").size() > 1).sum())
+    if shared:
+        found.append(
+            f"In {shared} of {worlds} worlds several policies share the first rank: they cannot be told apart there."
+        )
+    return found
 
 
 def _worst_world(row: Mapping[Any, Any], cell: Mapping[Any, Any], what: str) -> str:
