@@ -381,18 +381,25 @@ def searcher(who: str) -> Callable[[int], str | None]:
     chosen = cases(form, worlds)
 
     def search(examples: int) -> str | None:
-        found: list[str] = []
-
         @seed(1)
         @settings(SEARCH, max_examples=examples)
         @given(chosen)
         def look(case: Case) -> None:
-            found.extend(filter(None, [] if found else [compare(case)]))
+            difference = compare(case)
+            if difference is not None:
+                raise DifferenceFoundError(difference)  # no further cases are made then
 
-        look()
-        return found[0] if found else None
+        try:
+            look()
+        except DifferenceFoundError as found:
+            return str(found)
+        return None
 
     return search
+
+
+class DifferenceFoundError(Exception):
+    """The engines do not do the same."""
 
 
 def plant(source: ModuleType, old: str, new: str, folder: Path) -> ModuleType:
