@@ -120,7 +120,7 @@ def test_expectations_by_enumeration() -> None:
 
 def logged(path: Path, scenario: Scenario = TRIAL, policy: str = "best-probability:minimum=0.1", **keys: Any) -> Log:
     """The log of a run with probabilities."""
-    simulate(scenario, policy, seed=5, log=path, log_detail="probabilities", **keys)
+    simulate(scenario, policy, seed=5, log=path, log_detail="probabilities", engine="simpy", **keys)
     return read_log(path)
 
 

@@ -214,11 +214,11 @@ def test_arms_that_are_too_young_are_not_compared(tmp_path: Path) -> None:
 def test_learning_policies(tmp_path: Path) -> None:
     """Intervals are withheld where the assignment depended on outcomes: of a run, or by the logged probabilities."""
     scenario = Scenario.load("setting-1").with_(horizon=1500, span=20)
-    simulate(scenario, "epsilon-greedy", log=tmp_path / "learning.arrows")
+    simulate(scenario, "epsilon-greedy", log=tmp_path / "learning.arrows", engine="simpy")
     learning = answer(tmp_path / "learning.arrows")
     assert learning.frame()["low"].isna().all()
     assert "learns from outcomes" in str(learning.clear_reason)
-    simulate(scenario, "permuted-blocks", log=tmp_path / "blocks.arrows")
+    simulate(scenario, "permuted-blocks", log=tmp_path / "blocks.arrows", engine="simpy")
     assert answer(tmp_path / "blocks.arrows").frame()["low"].notna().all()
 
 
@@ -250,7 +250,7 @@ def test_learning_policies_with_probabilities(tmp_path: Path) -> None:
     arms = [{"name": name, "probability": chance} for name, chance in (("a", 0.2), ("b", 0.4))]
     scenario = Scenario(name="s", horizon=400, span=3, rewards={"kind": "binary"}, arms=arms)
     path = tmp_path / "learning.arrows"
-    simulate(scenario, "epsilon-greedy:epsilon=0.4", log=path, log_detail="probabilities")
+    simulate(scenario, "epsilon-greedy:epsilon=0.4", log=path, log_detail="probabilities", engine="simpy")
     found, weighted = answer(path), adaptive_estimates(path)
     for one in found.arms:
         expected = weighted.find(one.arm, weights="two-point")

@@ -124,10 +124,11 @@ def test_between_other_policies(tpstream: Command, tmp_path: Path) -> None:
     scale = ["--value", "--clairvoyant", ends[0], "--waiting", ends[1]]
     out = str(tmp_path / "out")
     words = ["compare", "setting-1", "-t", "150", "-n", "3", "-j", "1", "-p", "progressive-thompson", "--out", out]
+    words += ["--engine", "simpy"]
     told = json.loads(tpstream(*words, *scale, "--json").out)["value"]
     assert [row["policy"] for row in told] == [*ends, "progressive-thompson"]
     assert json.loads(tpstream("show", out, "--value", "--json").out)["value"] == told
-    study = compare(small(horizon=50), ["tp-ucb-ew"], runs=2, baselines=ends)
+    study = compare(small(horizon=50), ["tp-ucb-ew"], runs=2, baselines=ends, engine="simpy")
     assert list(study.records) == [*ends, "tp-ucb-ew"]
 
 

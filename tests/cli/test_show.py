@@ -51,7 +51,7 @@ def test_the_same_is_shown_again(tpstream: Command, tmp_path: Path, study: str) 
 def test_bounds_are_drawn_again(tpstream: Command, tmp_path: Path) -> None:
     """The figure with the bounds of the theory is that of the command; other studies have none."""
     words = ("small.toml", "-n", 2, "-p", "ucb1", "-p", "tp-ucb-fr:groups=2", "-p", "tp-ucb-fr:groups=auto", "-j", 1)
-    timed = ("--set", 'delays=[{kind="geometric",p=0.5}]')
+    timed = ("--set", 'delays=[{kind="geometric",p=0.5}]', "--engine", "simpy")
     told = tpstream("compare", *words, *timed, "-o", "out", "--theory", "--figure", "one.svg").err
     assert "the bounds are proved for regular arrivals" in told
     again = tpstream("show", "out", "--theory", "--figure", "two.svg")

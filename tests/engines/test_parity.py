@@ -93,7 +93,7 @@ def test_engines_agree_over_batches(horizon: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hearing", every(list(WRITING), ("all", "closed", "losses")))
+@pytest.mark.parametrize("hearing", every(list(WRITING), ("all",)))
 @settings(max_examples=MANY)
 @given(SEVERAL)
 def test_handlers_are_called_in_the_same_order(hearing: str, data: st.DataObject) -> None:

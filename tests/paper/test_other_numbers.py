@@ -47,6 +47,7 @@ def test_days_are_as_the_formula_says(shows: list[ChurnArm]) -> None:
 def test_the_command(tpstream: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three sums, eight regrets and four differences, of small worlds; with `horizon` nothing disagrees."""
     monkeypatch.setattr(impatient, "SETS", 1)
+    monkeypatch.setattr(impatient, "compare", partial(impatient.compare, engine="simpy"))  # compiles less
     monkeypatch.setattr(impatient, "impatient_agreement", partial(impatient.impatient_agreement, traces=30))
     shown = tpstream("paper", "impatient", "-n", "2", "-t", "10", "-j", "1", "--quiet")
     assert shown.code == 0
@@ -80,5 +81,6 @@ def test_too_short_runs_do_not_agree(chosen: Container[str], monkeypatch: pytest
 def test_a_world_is_drawn_from_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worlds differ, and the same one is the same again."""
     monkeypatch.setattr(impatient, "SETS", 1)
+    monkeypatch.setattr(impatient, "compare", partial(impatient.compare, engine="simpy"))  # compiles less
     one, again, other = (impatient.run_world(7, world, rounds=5, traces=30) for world in (0, 0, 1))
     assert one == again != other

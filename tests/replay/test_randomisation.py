@@ -39,7 +39,7 @@ RULES = ["delayed-thompson", "progressive-thompson", "completion-thompson", "bes
 
 def logged(path: Path, scenario: Scenario = TRIAL, policy: Any = "best-probability", seed: int = 5, **keys: Any) -> Log:
     """The log of a run."""
-    simulate(scenario, policy, seed=seed, log=path, **keys)
+    simulate(scenario, policy, seed=seed, log=path, engine="simpy", **keys)
     return read_log(path)
 
 
@@ -64,7 +64,7 @@ def test_outcomes_move_with_the_patient(tmp_path: Path) -> None:
     sure = [arm | {"probability": 1.0} for arm in ARMS]
     world = TRIAL.with_(arms=sure, delays=[{"kind": "constant", "lag": 3.0}])
     log = logged(tmp_path / "log.arrows", world)
-    other = simulate(world, "best-probability", seed=9).arms
+    other = simulate(world, "best-probability", seed=9, engine="simpy").arms
     again = Rerun(find_policy_of(log, None), log).assign(open_stream(9, 0, Purpose.POLICY))
     np.testing.assert_array_equal(again, other)
     assert (again != log.columns(["arm"], [Kind.PULL])["arm"]).any()
@@ -269,7 +269,7 @@ class Coin:
 def test_a_rule_in_python(tmp_path: Path) -> None:
     """A rule that is a Python object is run again, too."""
     coin = PythonPolicy("coin", Parameters, Coin)
-    log = logged(tmp_path / "log.jsonl", TRIAL, coin, engine="simpy")
+    log = logged(tmp_path / "log.jsonl", TRIAL, coin)
     assert 0 < randomisation_test(log, policy=coin, replications=20).p_value <= 1
 
 
@@ -303,7 +303,7 @@ def test_level(tmp_path: Path) -> None:
     p_values = []
     for run in range(600):
         path = tmp_path / f"{run}.arrows"
-        simulate(world, "delayed-thompson", run=run, log=path)
+        simulate(world, "delayed-thompson", run=run, log=path, engine="simpy")
         p_values.append(randomisation_test(path, replications=99, seed=run).p_value)
     assert 0.02 < np.mean(np.array(p_values) <= 0.05) < 0.08
     assert 0.14 < np.mean(np.array(p_values) <= 0.2) < 0.25

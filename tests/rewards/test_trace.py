@@ -70,7 +70,7 @@ def test_who_can_learn_from_refunds(tmp_path: Path) -> None:
     for policy in ("delayed-ucb1", "tp-ucb-fr:groups=1", "delayed-thompson", "completion-ucb", "gittins"):
         with pytest.raises(PolicyError, match=r"^.*needs parts of at least 0, and these rewards are signed; use .*$"):
             simulate(scenario, policy)
-    run = simulate(scenario, "delayed-thompson:family=gauss,variance=empirical,prior=none")
+    run = simulate(scenario, "delayed-thompson:family=gauss,variance=empirical,prior=none", engine="simpy")
     events = run.events()
     paid = events.loc[events["kind"] == "partial", "value"]
     assert paid.min() == -2

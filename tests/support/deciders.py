@@ -32,7 +32,7 @@ def shop(folder: Path, **options: Any) -> Decider:
 def recorded(folder: Path, policy: str, scenario: Scenario = WORLD) -> Log:
     """The log of a simulation."""
     path = folder / f"{policy}.sim.jsonl"
-    simulate(scenario, policy, seed=SEED, run=RUN, log=path, log_detail="probabilities")
+    simulate(scenario, policy, seed=SEED, run=RUN, log=path, log_detail="probabilities", engine="simpy")
     return read_log(path)
 
 

@@ -16,9 +16,9 @@ from tpstream.policies.base import SharedPolicy
 
 SIMPLE = ("ucb1", "delayed-ucb1", "tp-ucb-fr", "tp-ucb-ew", "uniform", "oracle")
 """Policies with one handler or two: those of the paper, and those that learn nothing."""
-FAMILIES = (*SIMPLE, "tp-ucb-fr-exact", "delayed-thompson", "progressive-thompson", "completion-ucb")
-"""Besides, policies with many handlers, with draws that wait, with rows for open pulls, and with a clock."""
-REPLAYED = ("uniform", "delayed-ucb1", "tp-ucb-ew", "delayed-thompson", "completion-ucb")
+FAMILIES = (*SIMPLE, "tp-ucb-fr-exact", "delayed-thompson", "completion-ucb")
+"""Besides, policies with many handlers and rows for open pulls, with draws that wait, and with a clock."""
+REPLAYED = ("uniform", "tp-ucb-ew", "delayed-thompson")
 """Those of which logs of every kind are made and replayed: each needs all loops, and one more for the replay."""
 SOME = sorted(POLICIES.builtin) if JIT_IS_OFF or os.environ.get("HYPOTHESIS_PROFILE") == "search" else sorted(REPLAYED)
 """What a search among such logs draws policies from."""
