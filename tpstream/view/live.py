@@ -9,10 +9,12 @@ import hmac
 import json
 import math
 import secrets
+import socket
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
@@ -253,7 +255,8 @@ class LivePage:
             raise PageError(f"port {port}: cannot be listened to: {reason}; choose another with --port") from error
         self.port: int = self._server.server_address[1]
         self._server.page = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        # Without a pause after which it looks around: that would interrupt the runs, which costs them 3 %.
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(None,), daemon=True)
 
     @property
     def url(self) -> str:
@@ -274,7 +277,12 @@ class LivePage:
         with self.state.changed:
             while self.state.viewers and time.monotonic() < patience:
                 self.state.changed.wait(0.1)
-        self._server.shutdown()
+        ending = threading.Thread(target=self._server.shutdown, daemon=True)
+        ending.start()
+        while ending.is_alive():  # it notices with the next connection only
+            with suppress(OSError):
+                socket.create_connection((LOOPBACK, self.port), PATIENCE).close()
+            ending.join(0.01)
         self._server.server_close()
 
 
