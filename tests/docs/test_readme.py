@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shops import make_shop
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -85,10 +86,16 @@ def test_the_table_of_commands_is_that_of_the_help(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", BEGINNINGS)
 def test_where_to_begin(tmp_path: Path, command: str) -> None:
-    """The three commands to begin with work; here with fewer rounds and runs."""
-    fewer = ["-n", "2"] if "three-arm-trial" in command else ["-t", "100", "-n", "2"]  # its looks need all patients
-    shown = tpstream(tmp_path, *shlex.split(command), *fewer, "--json")
-    assert ("three-arm-trial" if "three-arm-trial" in command else "tp-ucb-ew") in shown
+    """The three commands to begin with work; here with fewer rounds and runs, and tables as a shop has them."""
+    shop = make_shop(500)
+    shop.offers.to_csv(tmp_path / "offers.csv", index=False)
+    shop.payments.to_csv(tmp_path / "payments.csv", index=False)
+    word, fewer = {
+        "trial": ("three-arm-trial", ["-n", "2"]),
+        "import": ("decisions still open at the cut", []),
+        "compare": ("tp-ucb-ew", ["-t", "100", "-n", "2"]),
+    }[command.split(maxsplit=1)[0]]
+    assert word in tpstream(tmp_path, *shlex.split(command), *fewer)
 
 
 def test_there_are_three_beginnings() -> None:
