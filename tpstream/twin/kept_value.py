@@ -11,9 +11,9 @@ observed at age a. The squares add up to the variance of V for decisions as they
 
 But a policy that learns may be misled by chance, and take other decisions. How much that matters is seen in the
 replays: their values vary by more than decisions that are kept or not at random, by D = var(V_r) - sum_i var(e_ir).
-Replays of one log are not independent, since they keep the same decisions with some probability: if u_k is the share of
-what a replay keeps of arm k that another one keeps, too, and u the mean over the arms, then D (1 / R + u / (1 - u)) is
-added to the variance, as in the corrected resampled t-test of Nadeau and Bengio (2003).
+Replays of one log are not independent, since they keep the same decisions with some probability: if u is the share of
+what a replay keeps that another one keeps, too, then D (1 / R + u / (1 - u)) is added to the variance, as in the
+corrected resampled t-test of Nadeau and Bengio (2003).
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def kept_value(decisions: ArmAges, arm: Ints, arms: int, replays: Sequence[Bools
     if repeats > 1:
         by_chance = (squares - own**2 / repeats).sum() / (repeats - 1)  # sum of var(e_ir)
         misled = max(float(values.var(ddof=1) - by_chance), 0.0)
-        shared = overlap(kept / repeats, arm, arms)
+        shared = overlap(kept / repeats)
         learning = misled * (1 / repeats + shared / (1 - shared))
     return Weighted(float(values.mean()), _widened(errors, learning))
 
@@ -64,10 +64,9 @@ def paid_so_far(decisions: ArmAges, replays: Sequence[Bools], ages: int) -> floa
     return float(np.mean([paid[rows].mean() for rows in replays]))
 
 
-def overlap(kept: Floats, arm: Ints, arms: int) -> float:
-    """The share of what a replay keeps of an arm that another one keeps, too, on average over the arms."""
-    sums, squares = (np.bincount(arm, weights=one, minlength=arms) for one in (kept, kept**2))
-    return min(float((squares[sums > 0] / sums[sums > 0]).mean()), MOST_OVERLAP)
+def overlap(kept: Floats) -> float:
+    """The share of what a replay keeps that another one keeps, too, from how often each decision is kept."""
+    return min(float((kept**2).sum() / kept.sum()), MOST_OVERLAP)
 
 
 def _widened(errors: Floats, more: float) -> Floats:
