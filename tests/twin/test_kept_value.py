@@ -40,13 +40,8 @@ def literal(ages: ArmAges, arm: Ints, replays: list[Bools]) -> tuple[float, floa
     ]
     variance = sum(error**2 for error in errors)
     misled = max(np.var(values, ddof=1) - sum(np.var([one[i] for one in e], ddof=1) for i in range(n)), 0.0)
-    often = [np.mean([kept[i] for kept in replays]) for i in range(n)]
-    shared = []
-    for k in range(ARMS):
-        own = [often[i] for i in range(n) if arm[i] == k]
-        if sum(own):
-            shared.append(sum(one**2 for one in own) / sum(own))
-    u = min(np.mean(shared), MOST_OVERLAP)
+    both = np.mean([[sum(one[i] and other[i] for i in range(n)) for other in replays] for one in replays])
+    u = min(both / np.mean([sum(kept) for kept in replays]), MOST_OVERLAP)
     return float(np.mean(values)), float(variance + (misled * (1 / repeats + u / (1 - u)) if variance > 0 else 0.0))
 
 
