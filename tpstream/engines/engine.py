@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import parent_process
 from typing import Any, Literal, Protocol, get_args
@@ -58,7 +57,7 @@ class Bus:
         """
         loans, copied = [], None if events.borrowed else events
         for name, subscriber in self._subscribers:
-            with _errors_of(name, events):
+            try:
                 if getattr(subscriber, "borrows", False):
                     loan = subscriber.hear(events)
                     if loan is not None:
@@ -66,26 +65,26 @@ class Bus:
                 else:
                     copied = events.copy() if copied is None else copied
                     subscriber.hear(copied)
+            except USER_RAISES as error:
+                raise _named(error, name, events) from error
         return loans
 
     @staticmethod
     def settle(loans: Loans, events: Events) -> None:
         """Wait until these events are given back; what a subscriber raised meanwhile stops the run."""
         for name, loan in loans:
-            with _errors_of(name, events):
+            try:
                 loan.result()
+            except USER_RAISES as error:
+                raise _named(error, name, events) from error
 
 
-@contextmanager
-def _errors_of(name: str, events: Events) -> Iterator[None]:
-    """Give what a subscriber raises its name; errors of a log or a policy have one."""
-    try:
-        yield
-    except (LogError, PolicyError):
-        raise  # it names its file, or the policy
-    except USER_RAISES as error:
-        when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
-        raise user_error(SubscriberError, f"subscriber {name!r}", when, error) from error
+def _named(error: BaseException, subscriber: str, events: Events) -> BaseException:
+    """What a subscriber raised, with its name; an error of a log or a policy names its file, or the policy."""
+    if isinstance(error, LogError | PolicyError):
+        return error
+    when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
+    return user_error(SubscriberError, f"subscriber {subscriber!r}", when, error)
 
 
 EngineName = Literal["auto", "compiled", "simpy"]

@@ -120,6 +120,7 @@ DETAIL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The optional columns that a log has if it is asked for this detail."""
 COLUMN: Mapping[str, Column] = {column.name: column for column in COLUMNS}
 COLUMN_NAMES = tuple(COLUMN)
+OPTIONAL_COLUMNS = tuple(column.name for column in COLUMNS if column.optional)
 
 Columns = dict[str, NDArray[Any]]
 """Some columns of some events by name; an optional one may be absent."""
@@ -333,9 +334,14 @@ class Told:
 
     def of(self, events: Events) -> Events:
         """What it is told of the next events."""
-        columns = {name: rows for name, rows in events.columns().items() if not COLUMN[name].optional}
         told = events.kind < NO_PULL if events.shown is None else events.shown
-        if not told.all():
+        is_all, number = bool(told.all()), len(events)
+        is_next = number > 0 and events.seq[-1] == self.count + number - 1
+        if is_all and is_next and all(getattr(events, name) is None for name in OPTIONAL_COLUMNS):
+            self.count += number
+            return events
+        columns = {name: rows for name, rows in events.columns().items() if not COLUMN[name].optional}
+        if not is_all:
             columns = {name: rows[told] for name, rows in columns.items()}
         count = len(columns["seq"])
         if count and columns["seq"][-1] != self.count + count - 1:
