@@ -47,7 +47,7 @@ function estimateTable(told) {
 function buildLive() {
   const bar = element("progress", { max: "1", "aria-label": "Progress" }), words = element("p", { id: "progress" });
   const status = element("p", { id: "status", role: "status" }), table = element("div", { id: "estimates" });
-  const later = element("p", { class: "note", hidden: "" }, "Figures follow when enough of a run is known; with short runs that may take half a minute, so that the page does not slow them down.");
+  const later = element("p", { class: "note", hidden: "" });
   const stop = element("button", { type: "button", id: "stop", hidden: "", onclick: () => {
     stop.disabled = true;
     fetch("/stop", { method: "POST", headers: { "X-Token": live.token }, body: "" }).catch(() => {});
@@ -63,10 +63,16 @@ function buildLive() {
     words.textContent = told.total === null && !told.done ? "" : progressText(told);
     stop.hidden = live.ended || told.follows;
     stop.disabled = told.stopping;
-    later.hidden = live.logs.size > 0 || live.ended || told.follows;
+    later.textContent = laterText();
+    later.hidden = live.logs.size > 0 || told.follows;
     if (told.runs.length || told.estimates.length) table.replaceChildren(fillTable(estimateTable(told)));
     document.documentElement.dataset.status = told.status;
   };
+}
+// Why there are no figures.
+function laterText() {
+  if (live.ended) return "There are no figures: the runs were over before enough of one was known. For figures of a run, keep its log and open that with tpstream view.";
+  return "Figures follow when enough of a run is known; with short runs that may take half a minute, so that the page does not slow them down.";
 }
 // What decides which figures there are; if it changes, all are made anew.
 function shapeOf(logs) {
