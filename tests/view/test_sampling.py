@@ -12,7 +12,7 @@ from tpstream.log.sinks import MemorySink
 from tpstream.model.events import CLOSED, LOOK, PARTIAL, PULL, Events
 from tpstream.run.loop import make_header
 from tpstream.view.aggregate import Aggregate
-from tpstream.view.sampling import LENGTH, MOST_SAVED, OVERHEAD, Budget, SampledRun
+from tpstream.view.sampling import FEWEST, LENGTH, MOST_SAVED, OVERHEAD, Budget, SampledRun
 
 WORLD = Scenario(**(KEYS | ASYNCHRONOUS["window"] | {"horizon": 400}))
 
@@ -135,3 +135,16 @@ def test_a_plan_costs_what_can_be_afforded(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(run.plan(1, 400)) < len(planned)
     budget.per_event = 1e-7
     assert run.plan(1, 400) == [(1, 400)]
+
+
+def test_a_long_run_is_shown_with_some_stretches() -> None:
+    """With one stretch of a long run its curves would be steps: nothing is shown until there are a few."""
+    sampled = sampled_run(Budget())
+    sampled.events, sampled.made = 160, 5_000
+    sampled.begin(1, 32)
+    assert sampled.shown == 160
+    sampled.made = 50_000
+    assert sampled.shown == 0
+    for number in range(1, FEWEST):
+        sampled.begin(10_000 * number, 32)
+    assert sampled.shown == 160

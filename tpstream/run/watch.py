@@ -311,6 +311,7 @@ class LiveLink:
         self._chosen: tuple[int, Problem, bool] | None = None
         """The last run that was begun, and whether it is watched."""
         self._pause = PICTURE_SECONDS
+        self._has_drawn = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Every process has one link to a page."""
@@ -325,7 +326,7 @@ class LiveLink:
         if not self._chooses(world) and label in self._runs:
             return None
         last = self._runs.get(label)
-        if last is not None and last.sampled.events:
+        if last is not None and last.sampled.shown:
             self._before[label] = last
         self._runs[label] = WatchedRun(label, world, describe, self._budget, max(len(self._runs), 1))
         return self._runs[label]
@@ -366,12 +367,14 @@ class LiveLink:
         self._sent = time.monotonic()
         if "pictures" in message:
             self._pictured = self._sent
-            self._pause = max(PICTURE_SECONDS, (time.process_time() - began) / PICTURE_SHARE)
+            if self._has_drawn:  # the first time, modules are loaded
+                self._pause = max(PICTURE_SECONDS, (time.process_time() - began) / PICTURE_SHARE)
+            self._has_drawn = self._has_drawn or bool(message["pictures"])
 
     def _picture(self, policy: str) -> dict[str, Any] | None:
         """A picture of the last run of a policy of which something is known; None if it is the same as before."""
         for run in (self._runs[policy], self._before.get(policy)):
-            known = 0 if run is None else run.sampled.events
+            known = 0 if run is None else run.sampled.shown
             if run is not None and known:
                 new, run.pictured = known > run.pictured, known
                 first = next(iter(self._runs.values()))

@@ -32,6 +32,8 @@ STRETCHES = 512
 """Most stretches of a run; more cannot be seen."""
 ENOUGH = 10
 """Stretches that a run must get to be shown at all, if it is short."""
+FEWEST = 4
+"""Stretches of which a picture of a long run is made at first: with fewer, its curves are steps."""
 SHORT = 1.0
 """Seconds after which a run is not short: then it is sampled with what can be afforded, and before that only if it is
 enough for all of it."""
@@ -40,7 +42,7 @@ AT_FIRST = 3e-7
 LEARNING = 0.2
 """How much the last time that was measured counts."""
 EARLY = 10_000
-"""Rounds of which the arms are kept."""
+"""Rounds of which the arms are kept; a run of more is long."""
 LONGEST_TRACE = 1024
 """Most moments at which it is known how often each arm was pulled."""
 OVERHEAD = 1e-3
@@ -201,6 +203,11 @@ class SampledRun:
     def complete(self) -> bool:
         """Whether every pull so far is in the sample."""
         return not self._gaps and self._represented >= self.made
+
+    @property
+    def shown(self) -> int:
+        """How many events a picture is made of; 0 as long as they are too few for one."""
+        return 0 if self.made > EARLY and len(self._stretches) < FEWEST else self.events
 
     def plan(self, first: int, last: int) -> list[tuple[int, int]]:
         """Which of these pulls are to be in the sample: stretches, by their first pull and how many."""
