@@ -65,6 +65,7 @@ class _About(msgspec.Struct):
     versions: dict[str, str]
     sweep: dict[str, list[Any]]
     policies: dict[str, _Policy]
+    runs: int
     logs: str | None
     log_format: str | None
     commands: list[str]
