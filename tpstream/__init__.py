@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; the table below says t
     from tpstream.trial.calibrate import Calibration as Calibration, calibrate as calibrate
     from tpstream.trial.characteristics import Trial as Trial
     from tpstream.trial.designs import OperatingCharacteristics as OperatingCharacteristics
-    from tpstream.trial.gathered import read_trial as read_trial
+    from tpstream.trial.from_runs import read_trial as read_trial
     from tpstream.trial.stored import read_study as read_study
     from tpstream.trial.tell import tell_trial as tell_trial
     from tpstream.trial.trial import trial as trial
@@ -146,7 +146,7 @@ _PUBLIC = {
     "trial.calibrate": ("Calibration", "calibrate"),
     "trial.characteristics": ("Trial",),
     "trial.designs": ("OperatingCharacteristics",),
-    "trial.gathered": ("read_trial",),
+    "trial.from_runs": ("read_trial",),
     "trial.stored": ("read_study",),
     "trial.tell": ("tell_trial",),
     "trial.trial": ("trial",),

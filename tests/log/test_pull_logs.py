@@ -13,7 +13,7 @@ from tpstream.log.writer import convert
 from tpstream.model.errors import LogError
 from tpstream.model.events import Events, Kind
 from tpstream.timing.pipeline import ROUNDS_PER_BATCH
-from tpstream.trial.gathered import read_trial
+from tpstream.trial.from_runs import read_trial
 
 WORLDS: dict[str, dict[str, Any]] = {"paper": {}, **ASYNCHRONOUS}
 FORMATS = ("jsonl", "arrow")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tpstream.analysis.regret import checkpoints
 from tpstream.looks.comparison import Comparison
 from tpstream.trial.decisions import SimulatedTrials
-from tpstream.trial.designs import DesignStory, OperatingCharacteristics
+from tpstream.trial.designs import DesignDescription, OperatingCharacteristics
 
 ARMS = ("control", "low", "high")
 
@@ -98,5 +98,5 @@ def made_up_designs(trials: int) -> OperatingCharacteristics:
         for truth, truths in (("as given", (0.3, 0.3, 0.5)), ("null", (0.3, 0.3, 0.3))):
             own, _ = made_up(trials, truths, seed=seed)
             found.append(replace(own, design=design, truth=truth))
-    stories = {one: DesignStory(300, [f"The rules of {one}."], "week") for one in ("one", "other")}
-    return OperatingCharacteristics(found, stories, 1)
+    descriptions = {one: DesignDescription(300, [f"The rules of {one}."], "week") for one in ("one", "other")}
+    return OperatingCharacteristics(found, descriptions, 1)

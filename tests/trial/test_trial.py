@@ -24,7 +24,7 @@ from tpstream.model.world import World
 from tpstream.policies import POLICIES
 from tpstream.trial.characteristics import Trial
 from tpstream.trial.figure import trial_figure
-from tpstream.trial.gathered import read_trial
+from tpstream.trial.from_runs import read_trial
 from tpstream.trial.outcomes import TrialOutcome, choose_arm, estimate_means
 from tpstream.trial.trial import trial
 

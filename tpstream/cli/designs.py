@@ -125,7 +125,7 @@ def show_designs(
             "truths": result.truths,
             "seed": result.seed,
             "time_unit": result.time_unit,
-            "rules": {design: list(story.rules) for design, story in result.stories.items()},
+            "rules": {design: list(description.rules) for design, description in result.descriptions.items()},
             "characteristics": records(result.table()),
             "contrasts": records(result.contrasts()) if several else [],
             "failures": records(result.failed()),

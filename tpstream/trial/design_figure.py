@@ -51,7 +51,7 @@ def design_figure(path: str | Path | None, found: "OperatingCharacteristics") ->
         )
         unit = found.time_unit
         latest = max(float(np.nanmax(one.measures["duration"])) for one in shown)
-        horizon = max(story.horizon for story in found.stories.values())
+        horizon = max(description.horizon for description in found.descriptions.values())
         for row, (one, axes) in enumerate(zip(shown, panels, strict=True)):
             title = ", ".join([one.design, one.truth] if len(found.designs) > 1 else [one.truth])
             _draw_conclusions(axes[0], one, latest)

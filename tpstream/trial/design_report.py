@@ -38,7 +38,9 @@ PLAIN = (
 def design_report(found: OperatingCharacteristics) -> Page:
     """The report of designs; see `OperatingCharacteristics.report`."""
     many, designs = max(len(one) for one in found.trials), found.designs
-    origins = [None if story.origin is None else story.origin() for story in found.stories.values()]
+    origins = [
+        None if description.origin is None else description.origin() for description in found.descriptions.values()
+    ]
     first = found.trials[0]
     what = designs[0] if len(designs) == 1 else counted(len(designs), "design")
     question = (
@@ -102,13 +104,15 @@ def percent(estimate: Estimate) -> str:
 
 def _rules(found: OperatingCharacteristics) -> Iterator[Section]:
     """The rules as they were fixed before the simulation, of each design."""
-    several = len(found.stories) > 1
+    several = len(found.descriptions) > 1
     if several:
         yield Section("The designs", [Sentences(["The rules of each design, fixed before any trial was simulated:"])])
-    for design, story in found.stories.items():
-        told = any(rule.startswith("Patients are allocated") for rule in story.rules)
-        allocation = [] if told or not story.policy else [f"Patients are allocated by the policy {story.policy}."]
-        block = Sentences([*story.rules, *allocation], points=True)
+    for design, description in found.descriptions.items():
+        told = any(rule.startswith("Patients are allocated") for rule in description.rules)
+        allocation = (
+            [] if told or not description.policy else [f"Patients are allocated by the policy {description.policy}."]
+        )
+        block = Sentences([*description.rules, *allocation], points=True)
         yield Section(design if several else "The design", [block], inner=several)
 
 
@@ -157,8 +161,8 @@ def examples(trials: SimulatedTrials) -> dict[int, str]:
 def _examples(found: OperatingCharacteristics) -> Iterator[Section]:
     """A few trials of the first design and truth, told event by event."""
     trials = found.trials[0]
-    story = found.stories[trials.design]
-    if trials.truth not in story.scenarios:
+    description = found.descriptions[trials.design]
+    if trials.truth not in description.scenarios:
         return
     blocks: list[Block] = []
     for run, word in examples(trials).items():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DesignStory:
+class DesignDescription:
     """What is to be known of a design besides its trials: its rules in words, and how its trials were made."""
 
     horizon: int
@@ -47,7 +47,7 @@ class OperatingCharacteristics(PolicyTables, Reported):
     ----------
     trials : sequence of SimulatedTrials
         The simulated trials, of every design under every truth.
-    stories : mapping of str to DesignStory
+    descriptions : mapping of str to DesignDescription
         What is to be known of each design.
     seed : int
         Where the random numbers come from.
@@ -72,7 +72,7 @@ class OperatingCharacteristics(PolicyTables, Reported):
     """
 
     trials: Sequence[SimulatedTrials]
-    stories: Mapping[str, DesignStory]
+    descriptions: Mapping[str, DesignDescription]
     seed: int
     failures: tuple[FailedRun, ...] = ()
 
@@ -89,7 +89,7 @@ class OperatingCharacteristics(PolicyTables, Reported):
     @property
     def time_unit(self) -> str | None:
         """What one unit of time is; None if scenarios do not say."""
-        return next(iter(self.stories.values())).time_unit
+        return next(iter(self.descriptions.values())).time_unit
 
     @cached_property
     def _found(self) -> list[tuple[SimulatedTrials, list[Characteristic]]]:

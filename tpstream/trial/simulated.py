@@ -29,7 +29,7 @@ from tpstream.scenario.overrides import Labelled
 from tpstream.scenario.policy_choice import PolicySpec
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.decisions import SimulatedTrials, stack
-from tpstream.trial.designs import DesignStory, OperatingCharacteristics
+from tpstream.trial.designs import DesignDescription, OperatingCharacteristics
 from tpstream.trial.monte_carlo import share_of
 from tpstream.trial.truths import GIVEN, Truths
 
@@ -127,12 +127,12 @@ def simulate_designs(
 
 def joined(parts: Sequence[OperatingCharacteristics]) -> OperatingCharacteristics:
     """The results of several designs as one."""
-    stories: dict[str, DesignStory] = {}
+    descriptions: dict[str, DesignDescription] = {}
     for part in parts:
-        stories |= part.stories
+        descriptions |= part.descriptions
     trials = [one for part in parts for one in part.trials]
     failures = tuple(failure for part in parts for failure in part.failures)
-    return OperatingCharacteristics(trials, stories, parts[0].seed, failures)
+    return OperatingCharacteristics(trials, descriptions, parts[0].seed, failures)
 
 
 def make_design_plan(
@@ -158,7 +158,7 @@ def gather(
     name = cells[0].name.partition(" arms=")[0]
     several = len(cells[0].policies) > 1
     trials: list[SimulatedTrials] = []
-    stories: dict[str, DesignStory] = {}
+    descriptions: dict[str, DesignDescription] = {}
     for cell, study in zip(cells, studies, strict=True):
         assert cell.trial is not None  # noqa: S101 (a study of designs)
         truth = str(cell.settings.get("arms", GIVEN))
@@ -167,15 +167,17 @@ def gather(
                 continue
             design = f"{name}: {policy}" if several else name
             trials.append(stack(design, truth, cell.trial.comparison(cell.arms), cell.horizon, records))
-            stories.setdefault(
+            descriptions.setdefault(
                 design,
-                DesignStory(cell.horizon, cell.trial.rules, cell.trial.time_unit, study.origin, {}, policy),
+                DesignDescription(cell.horizon, cell.trial.rules, cell.trial.time_unit, study.origin, {}, policy),
             )
     if scenarios:
         by_truth = {str(cell.settings.get("arms", GIVEN)): one for cell, one in zip(cells, scenarios, strict=True)}
-        stories = {design: replace(story, scenarios=by_truth) for design, story in stories.items()}
+        descriptions = {
+            design: replace(description, scenarios=by_truth) for design, description in descriptions.items()
+        }
     failures = tuple(failure for study in studies for failure in study.failures)
-    return OperatingCharacteristics(trials, stories, studies[0].seed, failures)
+    return OperatingCharacteristics(trials, descriptions, studies[0].seed, failures)
 
 
 def _check_designs(scenarios: Sequence[Scenario]) -> None:

@@ -13,7 +13,7 @@ from tpstream.model.notes import logger
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.characteristics import Trial
 from tpstream.trial.designs import OperatingCharacteristics
-from tpstream.trial.gathered import trial_of
+from tpstream.trial.from_runs import trial_of
 from tpstream.trial.outcomes import OutcomeMeasures
 from tpstream.trial.simulated import DesignMeasures, gather, joined
 

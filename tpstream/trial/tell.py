@@ -114,10 +114,10 @@ def tell_again(found: "OperatingCharacteristics", run: int, design: str, truth: 
         raise UnknownNameError("design of this trial", design, found.designs)
     if truth not in found.truths:
         raise UnknownNameError("truth of this trial", truth, found.truths)
-    story = found.stories[design]
-    if truth not in story.scenarios:
+    description = found.descriptions[design]
+    if truth not in description.scenarios:
         raise StudyError(f"{design}: its scenario cannot be read again from the folder; simulate it in this session")
-    return tell_trial(story.scenarios[truth], story.policy, seed=found.seed, run=run)
+    return tell_trial(description.scenarios[truth], description.policy, seed=found.seed, run=run)
 
 
 def _told(trial: ToldTrial) -> list[str]:

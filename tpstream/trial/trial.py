@@ -15,7 +15,7 @@ from tpstream.scenario.policy_choice import PolicySpec, with_kinds
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.characteristics import FIXED, Trial
 from tpstream.trial.designs import OperatingCharacteristics
-from tpstream.trial.gathered import trial_of
+from tpstream.trial.from_runs import trial_of
 from tpstream.trial.outcomes import OutcomeMeasures
 from tpstream.trial.simulated import simulate_designs
 from tpstream.trial.truths import Truths

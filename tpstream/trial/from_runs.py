@@ -21,7 +21,7 @@ from tpstream.run.loop import counted_rounds
 from tpstream.scenario.scenario import Scenario
 from tpstream.trial.characteristics import Trial
 from tpstream.trial.decisions import SimulatedTrials, stack_measures
-from tpstream.trial.designs import DesignStory, OperatingCharacteristics
+from tpstream.trial.designs import DesignDescription, OperatingCharacteristics
 from tpstream.trial.outcomes import TrialOutcome, read_outcome, refuse_unfinished
 from tpstream.trial.truths import GIVEN
 
@@ -104,7 +104,7 @@ def read_design(gathered: WorldLogs) -> OperatingCharacteristics:
     scenario, design = _design(logs[0])
     summary = TrialSummary.of_scenario(scenario, design)
     trials: list[SimulatedTrials] = []
-    stories: dict[str, DesignStory] = {}
+    descriptions: dict[str, DesignDescription] = {}
     for policy, of_policy in gathered.logs.items():
         name = f"{gathered.name}: {policy}" if several else gathered.name
         runs = np.array([log.header.run for log in of_policy])
@@ -112,8 +112,10 @@ def read_design(gathered: WorldLogs) -> OperatingCharacteristics:
         comparison = summary.comparison(design.names)
         trials.append(stack_measures(name, GIVEN, comparison, design.horizon, runs, measures))
         scenarios = {GIVEN: scenario}
-        stories[name] = DesignStory(design.horizon, summary.rules, scenario.time_unit, None, scenarios, policy)
-    return OperatingCharacteristics(trials, stories, header.seed)
+        descriptions[name] = DesignDescription(
+            design.horizon, summary.rules, scenario.time_unit, None, scenarios, policy
+        )
+    return OperatingCharacteristics(trials, descriptions, header.seed)
 
 
 def _design(log: Log) -> tuple[Scenario, Design]:
