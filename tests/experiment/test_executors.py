@@ -273,3 +273,17 @@ def test_a_command_that_crashes(tmp_path: Path) -> None:
     _, told = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGSEGV
     assert told.startswith("Fatal Python error: Segmentation fault\n")
+
+
+def test_an_interruption_waits_while_workers_start() -> None:
+    """A worker whose parent is interrupted before it was told what it is would end with a traceback."""
+    told: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    try:
+        with processes.interruptions_held():
+            signal.raise_signal(signal.SIGTERM)
+            assert told == []
+        assert told == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) is not before
+    finally:
+        signal.signal(signal.SIGTERM, before)

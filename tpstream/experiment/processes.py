@@ -15,8 +15,32 @@ SIGNAL_AT_PARENTS_DEATH = 1
 """The option of Linux's `prctl` for a signal that a process gets when its parent ends."""
 
 
+INTERRUPTIONS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
 class OwnPool(futures.ProcessPoolExecutor):
     """A pool that ends with its work: what is cancelled in one whose processes are ended makes Python complain."""
+
+    def submit(self, *args: Any, **keywords: Any) -> "futures.Future[Any]":
+        """Do some work; processes that start for it are not interrupted before they know what they are."""
+        with interruptions_held():
+            return super().submit(*args, **keywords)
+
+
+@contextmanager
+def interruptions_held() -> Iterator[None]:
+    """Hold interruptions until the end of this, if they are answered by Python, and in its main thread."""
+    came: list[int] = []
+    here = threading.current_thread() is threading.main_thread()
+    answered = [one for one in INTERRUPTIONS if here and callable(signal.getsignal(one))]
+    before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in answered}
+    try:
+        yield
+    finally:
+        for one, answer in before.items():
+            signal.signal(one, answer)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 @contextmanager
