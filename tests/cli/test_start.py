@@ -76,6 +76,20 @@ def test_an_interruption_that_gets_lost_is_sent_again(
     assert "ignored" not in capfd.readouterr().err
 
 
+def test_an_interruption_where_compiled_code_calls_python() -> None:
+    """What is raised there is lost without being deleted; so nothing is raised, and the interruption comes again."""
+
+    def _numba_unpickle() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "not interrupted"
+
+    with Interruptions() as interruptions:
+        assert _numba_unpickle() == "not interrupted"
+        with pytest.raises(Interruption):
+            time.sleep(5)
+        interruptions.over = True
+
+
 def test_a_copy_of_an_interruption() -> None:
     """SimPy raises a copy of what a process raises, made of its type and its arguments: an interruption, too."""
     environment = simpy.Environment()

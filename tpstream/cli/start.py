@@ -27,6 +27,8 @@ INTERRUPTED = 130
 """The exit code of a command that was interrupted from the keyboard, as in any shell."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """What interrupts a command; the exit code is 128 more than the number of the signal, as in any shell."""
+LOSES = "_numba_unpickle"
+"""A function of Numba that compiled code calls: what is raised in it is lost, and nothing is deleted."""
 PAUSE = 0.02
 """Seconds until another interruption is sent: at once, it would come in the same place and get lost, too."""
 
@@ -79,8 +81,13 @@ class Interruptions:
         if self._before:
             sys.unraisablehook = self._reports
 
-    def _interrupt(self, number: int, _: FrameType | None) -> None:
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.came = number
+        while frame is not None:
+            if frame.f_code.co_name == LOSES:
+                self.send_again()
+                return
+            frame = frame.f_back
         raise Interruption(self)
 
     def _report(self, lost: "sys.UnraisableHookArgs") -> None:
