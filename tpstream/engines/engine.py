@@ -65,6 +65,8 @@ class Bus:
                 else:
                     copied = events.copy() if copied is None else copied
                     subscriber.hear(copied)
+            except (LogError, PolicyError):
+                raise  # it names its file, or the policy
             except USER_RAISES as error:
                 raise _named(error, name, events) from error
         return loans
@@ -75,14 +77,14 @@ class Bus:
         for name, loan in loans:
             try:
                 loan.result()
+            except (LogError, PolicyError):
+                raise  # it names its file, or the policy
             except USER_RAISES as error:
                 raise _named(error, name, events) from error
 
 
 def _named(error: BaseException, subscriber: str, events: Events) -> BaseException:
-    """What a subscriber raised, with its name; an error of a log or a policy names its file, or the policy."""
-    if isinstance(error, LogError | PolicyError):
-        return error
+    """What a subscriber raised, with its name."""
     when = f"on events {events.seq[0]} to {events.seq[-1]} (round {events.round[-1]})"
     return user_error(SubscriberError, f"subscriber {subscriber!r}", when, error)
 
